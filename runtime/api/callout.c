@@ -1,0 +1,25 @@
+#include "runtime/api/callout.h"
+
+#include <stddef.h>
+
+static _Thread_local const fr_callout *fr_callout_top;
+
+void fr_callout_begin(fr_callout *callout, const void *owner)
+{
+    callout->owner = owner;
+    callout->outer = fr_callout_top;
+    fr_callout_top = callout;
+}
+
+void fr_callout_end(const fr_callout *callout)
+{
+    fr_callout_top = callout->outer;
+}
+
+bool fr_callout_is_under_way(const void *owner)
+{
+    for (const fr_callout *callout = fr_callout_top; callout; callout = callout->outer)
+        if (callout->owner == owner)
+            return true;
+    return false;
+}

@@ -1,0 +1,17 @@
+/* The calling thread's last error text (R23): set by the latest failing synchronous call or
+ * rejected enqueue. */
+#ifndef FR_RUNTIME_API_ERROR_H
+#define FR_RUNTIME_API_ERROR_H
+
+#include <ovstage/ovstage_api/ovstage_api_types.h>
+
+/* Sets the text and returns the status, for `return fr_error_set(...)`. */
+ovstage_api_status_t fr_error_set(ovstage_api_status_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same as a refused enqueue: op 0. */
+ovstage_enqueue_result_t fr_error_refuse(ovstage_api_status_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Empty: {NULL, 0}. */
+ovx_string_t fr_error_get(void);
+
+#endif

@@ -1,0 +1,308 @@
+/* unmap_group and unmap_attribute: the acceptance of a commit as a write, and the end of a session.
+ */
+#include "runtime/map/map.h"
+
+#include "runtime/floor/floors.h"
+#include "runtime/write/write_op.h"
+
+#include <string.h>
+
+/* What an admit answers when the group was fetched or committed meanwhile; no call returns it. */
+#define FR_MAP_OVERTAKEN OVSTAGE_ERROR_INTERNAL
+
+typedef struct fr_unmapping {
+    fr_map *map;
+    ovstage_map_handle_t handle;
+    bool ends;             /* unmap_attribute */
+    fr_write_entry *entry; /* of the commit */
+    bool was_live;         /* that admit found */
+    fr_map_phase phase;    /* the same */
+    bool took_handle;      /* whose reference is the caller's now */
+    uint64_t refused_floor;
+} fr_unmapping;
+
+static ovstage_enqueue_result_t fr_unmap_refused(ovstage_api_status_t status)
+{
+    ovstage_enqueue_result_t result = {status, OVSTAGE_INVALID_OP_ID};
+    return result;
+}
+
+/* Admission. */
+static void fr_unmap_end(fr_unmapping *unmapping)
+{
+    unmapping->map->live = false;
+    unmapping->took_handle =
+        fr_handle_remove(unmapping->map->stage, FR_HANDLE_MAP, unmapping->handle) != NULL;
+}
+
+/* --- a commit --------------------------------------------------------------------------------- */
+
+static ovstage_api_status_t fr_unmap_admit_commit(fr_submission *submission, void *user)
+{
+    fr_unmapping *unmapping = user;
+    fr_map *map = unmapping->map;
+    fr_write_entry *entry = unmapping->entry;
+    unmapping->phase = map->phase;
+    unmapping->was_live = map->live;
+    if (!map->live)
+        return OVSTAGE_ERROR_INVALID_HANDLE;
+#ifndef FR_MUTATE_MAP_COMMITS_TWICE
+    if (map->phase != FR_MAP_FETCHED)
+        return unmapping->ends ? FR_MAP_OVERTAKEN : OVSTAGE_ERROR_INVALID_HANDLE;
+#endif
+#ifndef FR_MUTATE_MAP_COMMITS_SEALED
+    unmapping->refused_floor = fr_floors_accepted(map->stage->floors, map->attribute);
+#endif
+    if (map->ordinal <= unmapping->refused_floor) { /* it stays so: nothing is left to do (D16) */
+        fr_unmap_end(unmapping);
+        return OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION;
+    }
+    entry->buffer = map->buffer;
+    fr_write_admit_schema(map->stage, entry);
+    uint64_t bit = (uint64_t)1 << map->attribute->index % 64;
+    submission->attribute_filter = bit;
+    submission->below_filter = map->inserts ? UINT64_MAX : 0;
+    submission->below_filter |= entry->judge ? bit : 0;
+    submission->takes_lanes_below = submission->below_filter != 0;
+    return OVSTAGE_OK;
+}
+
+static void fr_unmap_undo_commit(fr_submission *submission, void *user)
+{
+    fr_unmapping *unmapping = user;
+    (void)submission;
+    fr_write_undo_schema(unmapping->entry);
+}
+
+static void fr_unmap_accepted_commit(fr_submission *submission, uint64_t id, void *user)
+{
+    fr_unmapping *unmapping = user;
+    fr_map *map = unmapping->map;
+    fr_write_judging(fr_op_payload(submission->op), map->ordinal, id);
+    map->phase = FR_MAP_COMMITTED;
+    map->buffer = NULL; /* the write's, and its bytes with it */
+    map->counted_bytes = 0;
+    if (unmapping->ends)
+        fr_unmap_end(unmapping);
+}
+
+/* All but what admit fills in. The session's op has run. */
+static void fr_unmap_fill(fr_write_op *write, const fr_map *map)
+{
+    uint32_t count = map->query->count;
+    memset(write, 0, sizeof(*write));
+    write->stage = map->stage;
+    write->query = map->query;
+    write->entries = &write->single;
+    write->entry_count = 1;
+    write->demand = map->inserts ? FR_DEMAND_NEW_PRIMS : FR_DEMAND_NONE;
+    write->payload_bytes = map->payload_bytes;
+    write->single.attribute = map->attribute;
+    if (!map->schema.is_array) { /* else the rows are slices, in the buffer */
+        write->single.base = map->tensor.data;
+        write->single.row_stride_bytes = map->schema.row_bytes;
+    }
+    write->single.row_count = write->single.count = write->single.selected_count = count;
+    write->single.schema = map->schema;
+    write->single.compact = write->single.mapped = true;
+    write->single.any_role = map->any_role;
+}
+
+static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
+{
+    fr_map *map = unmapping->map;
+    fr_stage *stage = map->stage;
+    fr_op *op = fr_graph_op_get(stage->graph, &fr_write_op_type);
+    if (!op)
+        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+    fr_write_op *write = fr_op_payload(op);
+    fr_unmap_fill(write, map);
+    unmapping->entry = &write->single;
+    fr_query_acquire(map->query);
+    fr_submission submission = {
+        .op = op,
+        .has_ordinal = true,
+        .ordinal = map->ordinal,
+        .below_ordinal = map->ordinal,
+        .never_full = true,
+        .admit = fr_unmap_admit_commit,
+        .undo = fr_unmap_undo_commit,
+        .accepted = fr_unmap_accepted_commit,
+        .user = unmapping,
+    };
+    ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
+    if (result.status == OVSTAGE_OK)
+        return result;
+    if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)
+        fr_error_set(result.status,
+                     "ordinal %llu is not above the write floor %llu of attribute '%s': the map "
+                     "has ended, and nothing of it is committed",
+                     (unsigned long long)map->ordinal, (unsigned long long)unmapping->refused_floor,
+                     fr_write_name(stage, map->attribute));
+    fr_graph_op_put(stage->graph, op);
+    fr_query_release(map->query);
+    return result;
+}
+
+/* --- the end without a commit ----------------------------------------------------------------- */
+
+/* Of the ordinal's lane, so that it is complete after the map and its commit are. It touches no
+ * attribute: no seal waits for it, and it may come after one. */
+static fr_run_result fr_unmap_op_run(fr_op *op, const fr_run_context *context)
+{
+    fr_map_op *payload = fr_op_payload(op);
+    (void)context;
+    if (payload->map->status != OVSTAGE_OK) /* when the map's id was released: see submission */
+        fr_op_fail(op, payload->map->status, "%s", payload->map->text);
+    return FR_RUN_DONE;
+}
+
+static void fr_unmap_op_drop(fr_op *op)
+{
+    fr_map_op *payload = fr_op_payload(op);
+    fr_map_unref(payload->map);
+}
+
+static const fr_op_type fr_unmap_op_type = {
+    .name = "unmap",
+    .run = fr_unmap_op_run,
+    .drop = fr_unmap_op_drop,
+};
+
+static ovstage_api_status_t fr_unmap_admit_end(fr_submission *submission, void *user)
+{
+    fr_unmapping *unmapping = user;
+    (void)submission;
+    unmapping->phase = unmapping->map->phase;
+    unmapping->was_live = unmapping->map->live;
+    if (!unmapping->was_live)
+        return OVSTAGE_ERROR_INVALID_HANDLE;
+    return unmapping->phase == FR_MAP_FETCHED ? FR_MAP_OVERTAKEN : OVSTAGE_OK;
+}
+
+static void fr_unmap_accepted_end(fr_submission *submission, uint64_t id, void *user)
+{
+    (void)submission;
+    (void)id;
+    fr_unmap_end(user);
+}
+
+static ovstage_enqueue_result_t fr_unmap_nothing(fr_unmapping *unmapping)
+{
+    fr_map *map = unmapping->map;
+    fr_stage *stage = map->stage;
+    fr_op *op = fr_graph_op_get(stage->graph, &fr_unmap_op_type);
+    if (!op)
+        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+    fr_map_op *payload = fr_op_payload(op);
+    payload->map = map;
+    fr_map_ref(map);
+    fr_submission submission = {
+        .op = op,
+        .has_ordinal = true,
+        .ordinal = map->ordinal,
+        .producer_ids = &map->op_id,
+        .producer_count = 1,
+        .producer_capacity = 1,
+        .fails_with_producers = true, /* D17 */
+        .never_full = true,
+        .admit = fr_unmap_admit_end,
+        .accepted = fr_unmap_accepted_end,
+        .user = unmapping,
+    };
+    ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
+    if (result.status != OVSTAGE_OK) {
+        fr_graph_op_put(stage->graph, op);
+        fr_map_unref(map);
+    }
+    return result;
+}
+
+/* --- entry points ----------------------------------------------------------------------------- */
+
+static fr_map_phase fr_unmap_phase(const fr_map *map)
+{
+    fr_graph_lock(map->stage->graph);
+    fr_map_phase phase = map->phase;
+    fr_graph_unlock(map->stage->graph);
+    return phase;
+}
+
+/* Drops the caller's reference, and the handle's if that has gone. */
+static ovstage_enqueue_result_t fr_unmap_done(const fr_unmapping *unmapping,
+                                              ovstage_enqueue_result_t result)
+{
+    fr_map *map = unmapping->map;
+    if (result.status == OVSTAGE_ERROR_INVALID_HANDLE && unmapping->was_live)
+        fr_error_set(result.status, "the group of map handle 0x%llx %s",
+                     (unsigned long long)unmapping->handle,
+                     unmapping->phase == FR_MAP_OPEN ? "was not fetched" : "is committed already");
+    else if (result.status == OVSTAGE_ERROR_INVALID_HANDLE)
+        fr_handle_refuse(map->stage, FR_HANDLE_MAP, unmapping->handle, "map");
+    if (unmapping->took_handle)
+        fr_map_unref(map);
+    fr_map_unref(map);
+    return result;
+}
+
+static ovstage_api_status_t fr_unmap_check_sync(ovstage_cuda_sync_t sync)
+{
+    if (sync.stream || sync.wait_event)
+        return fr_error_set(
+            OVSTAGE_ERROR_NOT_SUPPORTED,
+            "write_done_sync {stream %#llx, wait_event %#llx}: no CUDA device is in use",
+            (unsigned long long)sync.stream, (unsigned long long)sync.wait_event);
+    return OVSTAGE_OK;
+}
+
+ovstage_enqueue_result_t fr_map_unmap_group(fr_stage *stage, ovstage_map_handle_t handle,
+                                            const ovstage_map_group_t *group,
+                                            ovstage_cuda_sync_t sync)
+{
+    ovstage_api_status_t status = fr_stage_enter(stage);
+    if (status == OVSTAGE_OK && !group)
+        status = fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "the group is NULL");
+    if (status != OVSTAGE_OK)
+        return fr_unmap_refused(status);
+    fr_map *map = fr_handle_acquire(stage, FR_HANDLE_MAP, handle, fr_map_ref);
+    if (!map)
+        return fr_unmap_refused(fr_handle_refuse(stage, FR_HANDLE_MAP, handle, "map"));
+    bool known = fr_map_is_known(map); /* else nobody has got a group of it */
+    if (known && (group->data.tensors != map->tensors || group->prims.list != map->query->list))
+        status = fr_error_set(OVSTAGE_ERROR_INVALID_HANDLE,
+                              "the group (tensors %p) is not one of map handle 0x%llx",
+                              (const void *)group->data.tensors, (unsigned long long)handle);
+    if (status == OVSTAGE_OK)
+        status = fr_unmap_check_sync(sync);
+    if (status != OVSTAGE_OK) {
+        fr_map_unref(map);
+        return fr_unmap_refused(status);
+    }
+    fr_unmapping unmapping = {.map = map, .handle = handle, .was_live = true};
+    if (!known)
+        return fr_unmap_done(&unmapping, fr_unmap_refused(OVSTAGE_ERROR_INVALID_HANDLE));
+    return fr_unmap_done(&unmapping, fr_unmap_commit(&unmapping));
+}
+
+ovstage_enqueue_result_t fr_map_unmap(fr_stage *stage, ovstage_map_handle_t handle,
+                                      ovstage_cuda_sync_t sync)
+{
+    ovstage_api_status_t status = fr_stage_enter(stage);
+    if (status != OVSTAGE_OK)
+        return fr_unmap_refused(status);
+    fr_map *map = fr_handle_acquire(stage, FR_HANDLE_MAP, handle, fr_map_ref);
+    if (!map)
+        return fr_unmap_refused(fr_handle_refuse(stage, FR_HANDLE_MAP, handle, "map"));
+    status = fr_unmap_check_sync(sync);
+    if (status != OVSTAGE_OK) {
+        fr_map_unref(map);
+        return fr_unmap_refused(status);
+    }
+    fr_unmapping unmapping = {.map = map, .handle = handle, .ends = true};
+    ovstage_enqueue_result_t result;
+    do
+        result = fr_unmap_phase(map) == FR_MAP_FETCHED ? fr_unmap_commit(&unmapping)
+                                                       : fr_unmap_nothing(&unmapping);
+    while (result.status == FR_MAP_OVERTAKEN);
+    return fr_unmap_done(&unmapping, result);
+}

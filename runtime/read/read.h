@@ -1,0 +1,96 @@
+/* Snapshot and range reads: the handle object of a read, and the groups it hands out.
+ *
+ * A read fixes its moment when it is accepted (L4). When no pending seal is needed it is judged and
+ * pinned inside the enqueue, and its op is complete at birth; else its op waits for those seals,
+ * and the store keeps what it selects until then.
+ *
+ * A group stands alone: it holds its own pins and its own reference of the query, and is released
+ * from any thread, in any order, also after its read and its query. Its identity is read_group_id;
+ * nothing else in the client's struct is looked at on release.
+ *
+ * Threads: every function from any thread.
+ * Invariants: `result`, `status` and the text in it are written by who judges the read, before
+ * `state` says so, and by nobody afterwards; parts[taken..] belong to the read, those below to
+ * groups. `taken` is guarded by the lock. Progress: a fetch waits for the read's op only. Memory:
+ * type-stable slabs (write/access.h); a read keeps its array of parts for the next one.
+ *
+ * Word `state`: FR_READ_PENDING until judged; FR_READ_JUDGED set once by who judged (inside the
+ * enqueue, in the op's run, or in its drop). */
+#ifndef FR_RUNTIME_READ_READ_H
+#define FR_RUNTIME_READ_READ_H
+
+#include "runtime/api/stage.h"
+#include "runtime/write/access.h"
+
+#define FR_READ_INLINE_NAMES 4
+
+typedef struct fr_read_name {
+    fr_attribute *attribute; /* NULL: no op named it so far, nothing can have a row */
+    ovx_token_t token;       /* what the client called it (D19) */
+    fr_reserved derived;     /* a column that is computed (derived.h), or FR_RESERVED_NONE */
+    bool sealed; /* the record that it was judged by had its floor at the read's ordinal or above */
+    uint64_t floor; /* by that record; UINT64_MAX: not judged */
+} fr_read_name;
+
+enum { FR_READ_PENDING = 0, FR_READ_JUDGED = 1 };
+
+/* By which the store knows what a read will select. */
+typedef struct fr_read_hold {
+    fr_ordinal_node moment, start;
+} fr_read_hold;
+
+typedef struct fr_read {
+    void *link; /* the slabs' */
+    fr_stage *stage;
+    fr_query *query; /* one reference */
+    fr_read_bounds bounds;
+    uint64_t op_id;              /* of a read that waits for seals */
+    fr_read_hold hold;           /* as long as it waits */
+    _Atomic uint32_t references; /* the handle, the op, each call that uses it */
+    _Atomic uint32_t state;
+    ovstage_api_status_t status; /* of the judgement */
+    uint32_t name_count;
+    fr_read_name few[FR_READ_INLINE_NAMES];
+    fr_read_name *names; /* few, or a block */
+    fr_mutex lock;
+    uint32_t taken;
+    fr_read_result result;
+} fr_read;
+
+typedef struct fr_group {
+    void *link; /* the slabs' */
+    fr_stage *stage;
+    fr_query *query; /* one reference */
+    fr_read_part part;
+    int64_t rows; /* the tensor's shape */
+    DLTensor tensor;
+} fr_group;
+
+/* Reads. make: with the references of the caller and the given query's; NULL without memory. */
+fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bounds,
+                      uint32_t name_count);
+/* What it selects at a moment is kept in between. */
+void fr_read_keep(const fr_read *read, fr_read_hold *hold, uint64_t moment);
+void fr_read_let_go(const fr_read *read, fr_read_hold *hold);
+void fr_read_ref(void *read);
+void fr_read_unref(void *read); /* the last one releases the parts that nobody fetched */
+/* Finds attributes that were not known before. */
+void fr_read_resolve(fr_read *read);
+/* Pins by the newest executed floors and publishes the outcome. */
+void fr_read_judge(fr_read *read);
+/* Undoes a judgement that nobody has seen yet. */
+void fr_read_unjudge(fr_read *read);
+/* Publishes a failure instead. */
+void fr_read_fail(fr_read *read, ovstage_api_status_t status, const char *text);
+void fr_read_dispose(void *read, const fr_allocator *allocator); /* for fr_slabs_close */
+
+/* Lets go of what a part holds. */
+void fr_read_release_part(fr_stage *stage, fr_read_part *part);
+
+/* Turns the read's next part into a group: END_OF_ITERATION, OUT_OF_MEMORY (it can be fetched
+ * again). */
+ovstage_api_status_t fr_group_next(fr_read *read, ovstage_read_group_t *out);
+/* What release_group does with the group behind a live handle. */
+void fr_group_release(void *group);
+
+#endif

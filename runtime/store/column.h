@@ -1,0 +1,73 @@
+/* A column: one attribute with one schema. Where its keys lie, its segments, and the rows that have
+ * no place yet.
+ *
+ * Threads: `lock` guards everything but what is atomic or fixed; short
+ * sections. Seals alone (one at a time) change where keys lie, and the segments. Memory: segments
+ * and places only grow (keys are never forgotten). topology goes up by one, after the change,
+ * whenever keys get a place: a binding made before is refused by the counter. */
+#ifndef FR_RUNTIME_STORE_COLUMN_H
+#define FR_RUNTIME_STORE_COLUMN_H
+
+#include "runtime/store/late.h"
+#include "runtime/store/locator.h"
+#include "runtime/store/marks.h"
+#include "runtime/store/segment.h"
+#include "runtime/store/store.h"
+#include "runtime/store/unplaced.h"
+
+struct fr_column {
+    fr_attribute *attribute;
+    fr_schema schema;
+    uint32_t row_bytes;              /* of a row in the store: a slice for arrays */
+    fr_column *next;                 /* the attribute's list; fixed once entered */
+    uint32_t number;                 /* among the store's, for marks */
+    fr_marks *marks;                 /* the store's */
+    fr_late *late;                   /* the store's */
+    _Atomic(fr_column *) tombstones; /* tombstones.h; NULL: no key of it was ever deleted */
+    fr_column *of;                   /* whose tombstones these are; NULL: of nobody */
+    _Atomic uint64_t moves; /* tombstones: up when keys of that column leave, or come back */
+    fr_locator dead;        /* tombstones: the keys of that column that seals have found deleted */
+    uint64_t burying;       /* entries that it still gets, and has room for; the seals' */
+    fr_mutex lock;
+    fr_locator locator;
+    fr_segment **segments;
+    uint32_t segment_count, segment_capacity;
+    _Atomic uint64_t topology;
+    fr_unplaced *unplaced, *unplaced_last; /* ascending by ordinal */
+    fr_ordinal_tree unplaced_tree;         /* the same, to be found in */
+    _Atomic uint64_t lowest_unplaced;      /* ordinal; UINT64_MAX: none */
+    fr_column *seal_next;    /* the seal's list of columns to lay out; as fr_segment.seal_next */
+    fr_ordinal_tree touched; /* what open ordinals have made; guarded by the touches' lock */
+    fr_column *touched_next; /* the list of columns that have some; as seal_next */
+    /* The seals' (change_log.h). */
+    fr_logged *log_oldest, *log_newest;
+    uint64_t log_serial, log_seals; /* the last seal that logged something, and how many did */
+};
+
+/* Same storage: type, kind and role. */
+bool fr_schema_equal(const fr_schema *a, const fr_schema *b);
+/* The same but for the role. */
+bool fr_schema_same_layout(const fr_schema *a, const fr_schema *b);
+
+fr_column *fr_column_first(const fr_attribute *attribute);
+/* The attribute's column of this schema, made when it is missing. NULL without memory. */
+fr_column *fr_column_enter(fr_store *store, fr_attribute *attribute, const fr_schema *schema);
+/* In no list. NULL without memory. */
+fr_column *fr_column_make(fr_store *store, fr_attribute *attribute, const fr_schema *schema);
+void fr_column_destroy(fr_store *store, fr_column *column);
+/* A payload with room for so many of its rows. NULL without memory. */
+fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows);
+/* The same with the rows of another one. */
+fr_buffer *fr_column_copy(const fr_column *column, fr_buffers *buffers, const fr_buffer *from,
+                          size_t rows);
+
+/* With the lock held: */
+fr_unplaced *fr_column_unplaced_at(const fr_column *column,
+                                   uint64_t ordinal); /* the newest at or below it */
+fr_unplaced *fr_column_unplaced(const fr_column *column, uint64_t ordinal);
+void fr_column_unplaced_link(fr_column *column, fr_unplaced *unplaced);
+/* The first of the list. */
+fr_unplaced *fr_column_unplaced_take(fr_column *column);
+void fr_column_unplaced_take_back(fr_column *column, fr_unplaced *unplaced);
+
+#endif

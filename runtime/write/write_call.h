@@ -1,0 +1,46 @@
+/* A call that writes, on its way to acceptance: what its steps share.
+ *
+ * Threads: the calling thread's own. */
+#ifndef FR_RUNTIME_WRITE_WRITE_CALL_H
+#define FR_RUNTIME_WRITE_WRITE_CALL_H
+
+#include "runtime/write/write_op.h"
+
+typedef struct fr_write_call {
+    fr_stage *stage;
+    fr_query *query;
+    const ovstage_attribute_write_t *writes;
+    uint32_t count;
+    const fr_write_request *request;
+    bool asks_query;   /* for how many elements a payload without a count has, but not yet */
+    uint32_t elements; /* as many: the query's prims, or some of them */
+    uint64_t ordinal;
+    fr_op *op;
+    fr_write_op *write;              /* the op's payload */
+    fr_attribute *const *attributes; /* of a query without prims, which has no op record */
+    bool pending;              /* the query is not ready: how many prims it has is not known */
+    uint64_t producer;         /* its op */
+    ovstage_api_status_t doom; /* what is wrong with a payload, if it has prims */
+    /* What admit found. */
+    uint32_t refused_entry;
+    uint64_t refused_floor;
+} fr_write_call;
+
+typedef fr_attribute *(*fr_write_attribute_at)(const fr_write_call *, uint32_t entry);
+
+static inline ovstage_enqueue_result_t fr_write_refused(ovstage_api_status_t status)
+{
+    ovstage_enqueue_result_t result = {status, OVSTAGE_INVALID_OP_ID};
+    return result;
+}
+
+/* write.c. distinct: columns in one batch. floor: under admission; tells the call what it found.
+ * refuse: says so. */
+ovstage_api_status_t fr_write_check_distinct(const fr_write_call *call, fr_write_attribute_at at);
+ovstage_api_status_t fr_write_admit_floor(fr_write_call *call, fr_write_attribute_at at);
+ovstage_enqueue_result_t fr_write_refuse_floor(const fr_write_call *call,
+                                               const fr_attribute *attribute);
+/* write_empty.c */
+ovstage_enqueue_result_t fr_write_submit_empty(fr_write_call *call);
+
+#endif

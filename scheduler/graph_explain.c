@@ -1,0 +1,73 @@
+/* Why an op is not complete, one step at a time: for texts, not for decisions. What is said was so
+ * at some moment during the call. */
+#include "scheduler/graph_internal.h"
+
+#include <string.h>
+
+/* Under admission: the first producer that is pending, 0: none is. *op is NULL afterwards when it
+ * has completed itself. */
+static uint64_t fr_explain_producer(fr_graph *graph, fr_op **op, uint32_t *left)
+{
+    if ((fr_load_relaxed(&(*op)->word) & FR_OP_HAS_EDGES) == 0)
+        return 0;
+    const fr_edge_block *block = (*op)->producers;
+    for (uint32_t k = block->done_prefix; k < block->count; k++) {
+        if (fr_op_table_pending_op(&graph->table, block->edges[k].producer_id))
+            return block->edges[k].producer_id;
+        *op = fr_graph_give_way_at_op(graph, *op, left);
+        if (!*op)
+            return 0;
+    }
+    return 0;
+}
+
+static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
+{
+    uint64_t word = fr_load_relaxed(&op->word);
+    bool solo = (word & FR_OP_SOLO) != 0, claimed = (word & FR_OP_CLAIMED) != 0;
+    out->has_ordinal = !solo;
+    out->ordinal = solo ? 0 : op->place.in_lane.lane->ordinal;
+    if (!solo) {
+        fr_lane *lane = op->place.in_lane.lane;
+        const fr_op *first = fr_lane_first_pending(graph, lane);
+        if (first && first != op && first->id < out->id) {
+            out->why = FR_WHY_BEHIND;
+            out->next_id = first->id;
+            return;
+        }
+        claimed = (fr_load_relaxed(&lane->word) & FR_LANE_DRAINER) != 0;
+    }
+    uint32_t left = FR_LOOKS_PER_LOCK;
+    out->next_id = fr_explain_producer(graph, &op, &left);
+    if (!op)
+        out->why = FR_WHY_COMPLETE;
+    else if (out->next_id != 0)
+        out->why = FR_WHY_PRODUCER;
+    else
+        out->why = claimed ? FR_WHY_RUNNING : FR_WHY_NOBODY;
+}
+
+void fr_graph_explain(fr_graph *graph, uint64_t id,
+                      const char *(*name_of)(const fr_op *, const char *), fr_explanation *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->id = id;
+    fr_mutex_lock(&graph->admission);
+    fr_op *op = fr_op_table_pending_op(&graph->table, id);
+    if (op) {
+        out->type_name = op->type->name;
+        out->name = name_of(op, op->type->name);
+        fr_explain_op(graph, op, out);
+    }
+    fr_mutex_unlock(&graph->admission);
+    if (out->why != FR_WHY_RUNNING)
+        return;
+    fr_frame_description frame;
+    if (!fr_frame_describe(graph, id, &frame))
+        return;
+    out->why = FR_WHY_WAITS_INSIDE;
+    out->next_id = frame.same_graph ? frame.awaited_id : 0;
+    memcpy(out->what, frame.what, sizeof(out->what));
+    if (out->what[0] == 0 && out->next_id == 0)
+        memcpy(out->what, "another instance's operation", sizeof("another instance's operation"));
+}

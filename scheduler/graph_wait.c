@@ -1,0 +1,341 @@
+/* Waiting for ids. */
+#include "scheduler/graph_explore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Flags of awaited ops that are set between two looks of others at admission. */
+#define FR_FLAGS_PER_LOCK 64u
+
+typedef struct fr_wait {
+    fr_graph *graph;
+    const uint64_t *ids;
+    size_t count;
+    bool any;
+    const fr_id_block *near; /* where an id was found last */
+    size_t next;             /* all: the first one that has not completed; any: the one that has */
+    uint64_t timeout_ns, deadline_ns;
+    uint64_t spin_end_ns; /* 0: has not spun yet */
+    bool runs;            /* this thread may run ops of the chain */
+    fr_worker *worker;
+    fr_drain_limits limits;
+    fr_explorer explorer;
+    fr_wait_frame frame;
+    fr_wait_outcome *outcome;
+} fr_wait;
+
+static bool fr_id_is_complete(const fr_graph *graph, uint64_t id, const fr_id_block **near)
+{
+    uint64_t word = fr_op_table_read_near(&graph->table, id, near);
+    return (word & FR_ENTRY_STATE_MASK) != FR_ENTRY_PENDING;
+}
+
+static bool fr_wait_is_over(fr_wait *wait)
+{
+    if (!wait->any) {
+        while (wait->next < wait->count &&
+               fr_id_is_complete(wait->graph, wait->ids[wait->next], &wait->near))
+            wait->next++;
+        return wait->next == wait->count;
+    }
+    for (size_t k = 0; k < wait->count; k++) {
+        wait->next = k;
+        if (fr_id_is_complete(wait->graph, wait->ids[k], &wait->near))
+            return true;
+    }
+    return false;
+}
+
+/* What the thread waits for right now. */
+static const uint64_t *fr_wait_ids(const fr_wait *wait, size_t *count)
+{
+    *count = wait->any ? wait->count : 1;
+    return wait->any ? wait->ids : &wait->ids[wait->next];
+}
+
+uint64_t fr_wait_deadline(uint64_t timeout_ns)
+{
+    if (timeout_ns == FR_TIMEOUT_INFINITE || timeout_ns == 0)
+        return FR_TIMEOUT_INFINITE;
+    uint64_t now_ns = fr_os_current->now_ns();
+    return now_ns > FR_TIMEOUT_INFINITE - timeout_ns ? FR_TIMEOUT_INFINITE : now_ns + timeout_ns;
+}
+
+uint64_t fr_wait_time_left(uint64_t deadline_ns)
+{
+    if (deadline_ns == FR_TIMEOUT_INFINITE)
+        return FR_TIMEOUT_INFINITE;
+    uint64_t now_ns = fr_os_current->now_ns();
+    return now_ns >= deadline_ns ? 0 : deadline_ns - now_ns;
+}
+
+/* --- waits inside ops ------------------------------------------------------------------------- */
+
+/* Enters the edges from the awaited ops to the running ones; false when one closes a cycle. */
+static bool fr_wait_begin_inside(fr_wait *wait)
+{
+    uint64_t id = 0;
+    fr_wait_outcome *out = wait->outcome;
+    fr_running_settle();
+    wait->frame = (fr_wait_frame){.kind = FR_FRAME_OPS,
+                                  .ends_by_itself = wait->timeout_ns != FR_TIMEOUT_INFINITE,
+                                  .graph = wait->graph,
+                                  .running = fr_running_here(),
+                                  .ids = wait->ids,
+                                  .id_count = wait->count};
+    switch (fr_frame_enter(&wait->frame, &id)) {
+    case FR_CHAIN_CLOSED:
+        out->status = OVSTAGE_ERROR_INVALID_ARGUMENT;
+        snprintf(out->text, sizeof(out->text),
+                 "op %" PRIu64 " cannot be waited for inside op %" PRIu64
+                 ": it waits itself for that op",
+                 id, fr_op_running()->id);
+        return false;
+    case FR_CHAIN_NO_MEMORY:
+        out->status = OVSTAGE_ERROR_OUT_OF_MEMORY;
+        snprintf(out->text, sizeof(out->text),
+                 "no memory to find out whether op %" PRIu64 " waits for op %" PRIu64
+                 ", inside which it was to be waited for",
+                 id, fr_op_running()->id);
+        return false;
+    default:
+        return true;
+    }
+}
+
+void fr_running_tell(void)
+{
+#ifndef FR_MUTATE_WAIT_NO_LOOK_AT_FRAMES
+    for (const fr_running *running = fr_running_here(); running; running = running->outer)
+        fr_waiters_look_at_conditions(&fr_op_graph(running->op)->waiters);
+#endif
+}
+
+/* --- running and sleeping --------------------------------------------------------------------- */
+
+/* Runs something of the chain. False when there is nothing that this thread can run. */
+static bool fr_wait_run(fr_wait *wait)
+{
+    fr_graph *graph = wait->graph;
+    fr_explorer *explorer = &wait->explorer;
+    size_t count;
+    const uint64_t *ids = fr_wait_ids(wait, &count);
+    fr_run_context context = {graph, wait->worker,
+                              wait->worker ? fr_worker_index(wait->worker) : UINT32_MAX};
+    switch (fr_explorer_find(explorer, ids, count)) {
+    case FR_FIND_LANE:
+        wait->limits.until_id = explorer->id;
+        /* Another drainer may have completed the op before the claim; then what is left in the lane
+         * is not of this chain. */
+#ifndef FR_MUTATE_WAIT_NO_LOOK_AFTER_CLAIM
+        if (fr_id_is_complete(graph, explorer->id, &wait->near))
+            fr_lane_give_back(graph, explorer->lane, wait->worker);
+        else
+#endif
+            (void)fr_lane_drain(graph, explorer->lane, wait->worker, &wait->limits);
+        return true;
+    case FR_FIND_SOLO:
+        fr_solo_run(graph, explorer->op, wait->worker);
+        return true;
+    case FR_FIND_SPLIT:
+        explorer->helped_id = explorer->op->id;
+        explorer->op->type->help(explorer->op, &context);
+        fr_op_end_help(graph, explorer->op, wait->worker);
+        return true;
+    case FR_FIND_NOTHING:
+        return true; /* complete: the caller looks */
+    default:
+        return false;
+    }
+}
+
+/* One budget for the whole wait: a thread that waits for many ops would otherwise spin through all
+ * of them, on a CPU that a worker needs. */
+static bool fr_wait_spin(fr_wait *wait)
+{
+    if (wait->graph->caller_spin_ns == 0)
+        return false;
+    uint64_t now_ns = fr_os_current->now_ns();
+    if (wait->spin_end_ns == 0)
+        wait->spin_end_ns = now_ns + wait->graph->caller_spin_ns;
+    for (; now_ns < wait->spin_end_ns; now_ns = fr_os_current->now_ns()) {
+        for (uint32_t k = 0; k < 16; k++) {
+            if (fr_wait_is_over(wait))
+                return true;
+            fr_os_current->pause();
+        }
+        fr_os_current->yield(); /* who is waited for may need this CPU */
+    }
+    return false;
+}
+
+/* What the thread sleeps for. When workers run the rest, all ids are waited for in one sleep, until
+ * the last of them has completed; else this thread may have to run what comes behind the first. */
+static const uint64_t *fr_wait_sleep_ids(fr_wait *wait, size_t *count)
+{
+    const uint64_t *ids = fr_wait_ids(wait, count);
+    if (wait->any || fr_op_running() || !fr_graph_has_workers(wait->graph))
+        return ids;
+    const uint64_t *last = &wait->ids[wait->count - 1];
+    while (last > ids && fr_id_is_complete(wait->graph, *last, &wait->near))
+        last--;
+    return last;
+}
+
+/* Enters the waiter first, so that who finds a flag finds the waiter; then sets the flags, some at
+ * a time under admission. False when something has changed meanwhile. */
+static bool fr_wait_announce(fr_wait *wait, fr_waiter *waiter, bool watches)
+{
+    fr_graph *graph = wait->graph;
+    fr_mutex_lock(&graph->admission);
+    const fr_op *held =
+        watches ? fr_op_table_pending_op(&graph->table, wait->explorer.held_id) : NULL;
+    if (held)
+        waiter->place = fr_op_place(held);
+    fr_waiters_enter(&graph->waiters, waiter);
+    bool sleeps = !watches || fr_explorer_watch(&wait->explorer);
+    for (size_t k = 0; k < waiter->id_count && sleeps; k++) {
+        sleeps = fr_op_table_flag(&graph->table, waiter->ids[k], FR_ENTRY_WAITERS);
+        if (k % FR_FLAGS_PER_LOCK == FR_FLAGS_PER_LOCK - 1) {
+            fr_mutex_unlock(&graph->admission);
+            fr_mutex_lock(&graph->admission);
+        }
+    }
+    fr_mutex_unlock(&graph->admission);
+    return sleeps;
+}
+
+static void fr_wait_sleep(fr_wait *wait, bool watches)
+{
+    fr_graph *graph = wait->graph;
+    fr_waiter waiter = {.place = NULL};
+    waiter.ids = fr_wait_sleep_ids(wait, &waiter.id_count);
+    if (fr_wait_announce(wait, &waiter, watches)) {
+        (void)fr_add_relaxed(&fr_graph_slot_of(graph, wait->worker)->wait_sleeps, 1);
+        /* [waiter.signal.read] pairs [waiter.signal] : see there */
+        while (fr_load_acquire(&waiter.signal) == 0) {
+            uint64_t left_ns = fr_wait_time_left(wait->deadline_ns);
+            if (left_ns == 0)
+                break;
+            (void)fr_os_current->futex_wait(&waiter.signal, 0, left_ns);
+        }
+    }
+    fr_waiters_leave(&graph->waiters, &waiter);
+}
+
+static void fr_wait_time_out(fr_wait *wait)
+{
+    size_t count;
+    const uint64_t *ids = fr_wait_ids(wait, &count);
+    uint64_t lowest = fr_graph_lowest_pending(wait->graph, ids, count);
+    if (lowest == UINT64_MAX)
+        return; /* it has completed just now */
+    wait->outcome->status = OVSTAGE_ERROR_TIMEOUT;
+    wait->outcome->lowest_pending_id = lowest;
+}
+
+static void fr_wait_loop(fr_wait *wait)
+{
+    bool is_poll = wait->timeout_ns == 0;
+    while (!fr_wait_is_over(wait)) {
+        bool ran = wait->runs && fr_wait_run(wait);
+        if (is_poll) {
+            if (!fr_wait_is_over(wait))
+                fr_wait_time_out(wait);
+            return;
+        }
+        if (fr_wait_time_left(wait->deadline_ns) == 0) {
+            if (!fr_wait_is_over(wait))
+                fr_wait_time_out(wait);
+            return;
+        }
+        if (ran || fr_wait_spin(wait))
+            continue;
+        fr_wait_sleep(wait, wait->runs);
+    }
+}
+
+/* Some ids are pending. */
+static void fr_wait_pending(fr_wait *wait)
+{
+    fr_graph *graph = wait->graph;
+    bool is_poll = wait->timeout_ns == 0;
+    bool has_workers = fr_graph_has_workers(graph);
+    wait->worker = fr_graph_worker_here(graph);
+    wait->deadline_ns = fr_wait_deadline(wait->timeout_ns);
+    /* Inside an op, or on a worker that helps in somebody's range, the thread runs whatever it
+     * can: all workers may be waiting in this way. */
+    bool may_be_needed = wait->worker || fr_op_running();
+    wait->runs = !has_workers || (!is_poll && (graph->caller_runs || may_be_needed));
+    wait->limits =
+        (fr_drain_limits){.max_ops = is_poll ? 1 : 0,
+                          .deadline_ns = wait->deadline_ns,
+                          .runs_tasks = !has_workers || may_be_needed,
+                          .runs_large = is_poll || wait->timeout_ns == FR_TIMEOUT_INFINITE};
+    fr_explorer_init(&wait->explorer, graph, &wait->limits, !is_poll);
+    if (!fr_op_running()) {
+        fr_wait_loop(wait);
+    } else if (fr_wait_begin_inside(wait)) {
+        fr_running_tell();
+        fr_wait_loop(wait);
+        fr_frame_leave(&wait->frame);
+    }
+    fr_explorer_destroy(&wait->explorer);
+}
+
+static void fr_wait_known(fr_graph *graph, const uint64_t *ids, size_t count, bool any,
+                          uint64_t timeout_ns, size_t *out_index, fr_wait_outcome *out)
+{
+    out->status = OVSTAGE_OK;
+    out->lowest_pending_id = 0;
+    out->text[0] = '\0';
+    fr_wait wait;
+    wait.graph = graph;
+    wait.ids = ids;
+    wait.count = count;
+    wait.any = any && count > 0;
+    wait.near = NULL;
+    wait.next = 0;
+    wait.spin_end_ns = 0;
+    wait.timeout_ns = timeout_ns;
+    wait.outcome = out;
+    if (!fr_wait_is_over(&wait))
+        fr_wait_pending(&wait);
+    if (out_index)
+        *out_index = wait.next;
+}
+
+void fr_graph_wait_many(fr_graph *graph, const uint64_t *ids, size_t count, bool any,
+                        uint64_t timeout_ns, size_t *out_index, fr_wait_outcome *out)
+{
+    const fr_id_block *near = NULL;
+    for (size_t k = 0; k < count; k++) {
+        uint64_t word = fr_op_table_read_near(&graph->table, ids[k], &near);
+        if (fr_op_state_of_entry(word) != FR_OP_UNKNOWN)
+            continue;
+        out->status = OVSTAGE_ERROR_INVALID_HANDLE;
+        out->lowest_pending_id = 0;
+        snprintf(out->text, sizeof(out->text),
+                 "op %" PRIu64 " is unknown to this instance, or was released", ids[k]);
+        return;
+    }
+    fr_wait_known(graph, ids, count, any, timeout_ns, out_index, out);
+}
+
+void fr_graph_wait_even_released(fr_graph *graph, uint64_t id, uint64_t timeout_ns,
+                                 fr_wait_outcome *out)
+{
+    fr_wait_known(graph, &id, 1, false, timeout_ns, NULL, out);
+}
+
+void fr_graph_wait(fr_graph *graph, uint64_t id, uint64_t timeout_ns, fr_wait_outcome *out)
+{
+    if ((fr_op_table_read(&graph->table, id) & FR_ENTRY_STATE_MASK) < FR_ENTRY_DONE) {
+        fr_graph_wait_many(graph, &id, 1, false, timeout_ns, NULL, out);
+        return;
+    }
+    out->status = OVSTAGE_OK;
+    out->lowest_pending_id = 0;
+    out->text[0] = '\0';
+}

@@ -1,0 +1,95 @@
+#include "scheduler/op_failure.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/op_record.h"
+
+static uint64_t fr_failure_make(const fr_allocator *allocator, ovstage_api_status_t status,
+                                const char *text)
+{
+    size_t text_bytes = strlen(text);
+    fr_failure *failure =
+        fr_memory_allocate(allocator, sizeof(fr_failure) + text_bytes + 1, FR_CACHE_LINE_BYTES);
+    if (!failure)
+        return (uint64_t)status << FR_ENTRY_VALUE_SHIFT | FR_ENTRY_STATUS;
+    failure->status = status;
+    failure->text_bytes = text_bytes;
+    memcpy(failure->text, text, text_bytes + 1);
+    return (uint64_t)(uintptr_t)failure | FR_ENTRY_TEXT;
+}
+
+static const fr_failure *fr_failure_of(uint64_t word)
+{
+    return (const fr_failure *)(uintptr_t)(word & FR_ENTRY_VALUE_MASK);
+}
+
+void fr_failure_release(const fr_allocator *allocator, uint64_t word)
+{
+    if ((word & FR_ENTRY_STATE_MASK) != FR_ENTRY_TEXT)
+        return;
+    fr_failure *failure = (fr_failure *)(uintptr_t)(word & FR_ENTRY_VALUE_MASK);
+    fr_memory_release(allocator, failure, sizeof(fr_failure) + failure->text_bytes + 1);
+}
+
+void fr_failure_read(uint64_t word, uint64_t prefix, fr_op_failure *out, char *buffer,
+                     size_t buffer_bytes)
+{
+    uint64_t value = word >> FR_ENTRY_VALUE_SHIFT;
+    int length = 0;
+    out->cause_id = 0;
+    switch (word & FR_ENTRY_STATE_MASK) {
+    case FR_ENTRY_TEXT:
+        out->status = fr_failure_of(word)->status;
+        length = snprintf(buffer, buffer_bytes, "%s", fr_failure_of(word)->text);
+        break;
+    case FR_ENTRY_CAUSE:
+        out->status = OVSTAGE_ERROR_OP_FAILED;
+        out->cause_id = prefix | value;
+        length =
+            snprintf(buffer, buffer_bytes,
+                     "did not run: op %" PRIu64 ", whose result it needs, failed", out->cause_id);
+        break;
+    default:
+        out->status = (ovstage_api_status_t)value;
+        length =
+            snprintf(buffer, buffer_bytes,
+                     "failed with status %u; there was no memory for the text", (unsigned)value);
+        break;
+    }
+    size_t written = length < 0 ? 0 : (size_t)length;
+    if (buffer_bytes > 0 && written >= buffer_bytes)
+        written = buffer_bytes - 1;
+    out->text = (ovx_string_t){buffer, buffer_bytes > 0 ? written : 0};
+}
+
+bool fr_op_set_failure(fr_op *op, uint64_t word)
+{
+    /* Relaxed: who completes the op comes after all threads that may make it fail. */
+    if ((fr_or_relaxed(&op->word, FR_OP_HAS_FAILED) & FR_OP_HAS_FAILED) != 0)
+        return false;
+    fr_store_relaxed(&op->failure, word);
+    return true;
+}
+
+void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
+{
+    if (fr_op_failed(op))
+        return;
+    char text[FR_FAILURE_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    const fr_allocator *allocator = fr_op_allocator(op);
+    uint64_t word = fr_failure_make(allocator, status, text);
+    if (!fr_op_set_failure(op, word))
+        fr_failure_release(allocator, word);
+}
+
+bool fr_op_failed(const fr_op *op)
+{
+    return fr_op_has_failed(op);
+}

@@ -1,0 +1,45 @@
+"""Tests of other folders, run again where allocations and steps of walks under locks are counted."""
+
+load("//tests/variants:defs.bzl", "VARIANTS", "fr_test_c_files")
+load("//tools:flags.bzl", "C_COPTS", "TEST_BODY_COPTS")
+
+def lock_tests(tests, **kwargs):
+    """A test of each, which fails if anything is allocated while a mutex is held (scheduler/os.h).
+
+    It fails, too, if a mutex is held for a walk of many steps.
+
+    Args:
+      tests: labels of fr_tests.
+      **kwargs: passed to cc_test.
+    """
+    copts = VARIANTS["small"].copts
+    library = "//tests/variants:small"
+    native.cc_library(
+        name = "lock_rule_c",
+        testonly = True,
+        srcs = ["lock_rule.c"],
+        hdrs = ["lock_rule.h"],
+        copts = C_COPTS + copts,
+        linkstatic = True,
+        deps = [library],
+    )
+    native.cc_library(
+        name = "lock_rule",
+        testonly = True,
+        srcs = ["lock_rule.cc"],
+        copts = TEST_BODY_COPTS,
+        linkstatic = True,
+        alwayslink = True,
+        deps = [":lock_rule_c", "//third_party:gtest_main"],
+    )
+    for test in tests:
+        name = "locks_" + test.split(":")[0].split("/")[-1] + "_" + test.split(":")[1]
+        fr_test_c_files(name + "_c", test, library, copts)
+        native.cc_test(
+            name = name,
+            srcs = [test + "_cc_files"],
+            copts = copts + TEST_BODY_COPTS,
+            linkstatic = True,
+            deps = [":" + name + "_c", ":lock_rule", library, "//third_party:gtest_main", "//third_party:jemalloc"],
+            **kwargs
+        )

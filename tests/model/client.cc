@@ -1,0 +1,274 @@
+#include <flyrail/flyrail.h>
+
+#include "tests/model/runner_parts.h"
+
+namespace model
+{
+
+Client::Client(const Program &of, uint32_t workers) : program(of)
+{
+    flyrail_config_t config{};
+    config.struct_size = sizeof(config);
+    if (flyrail_get_default_config(&config) != OVSTAGE_OK)
+        fail("no default configuration: ", last_error());
+    config.worker_count = workers;
+    config.pending_limit_bytes = uint64_t{1} << 30;
+    const Settings &settings = of.settings;
+    config.history_versions = settings.history_versions;
+    config.history_limit_bytes = settings.history_bytes ? config.history_limit_bytes : 0;
+    config.adopt_managed = settings.adopt_managed;
+    config.cache_limit_bytes = settings.caches ? config.cache_limit_bytes : 0;
+    config.own_pool = settings.own_pool;
+    config.op_limit = settings.op_limit ? settings.op_limit : config.op_limit;
+    if (flyrail_create_instance(nullptr, &config, &instance) != OVSTAGE_OK)
+        fail("no instance: ", last_error());
+    dictionary = ovstage_get_path_dictionary(instance);
+    for (const Name &name : names) {
+        ovx_string_t text = view(name.text);
+        ovx_token_t token = 0;
+        if (path_dictionary_create_tokens_from_strings(dictionary, &text, 1, &token).status)
+            fail("no token");
+        tokens.push_back(token);
+    }
+    for (int prim = 0; prim < program.prim_count; prim++)
+        prim_of(path_of(prim));
+    queries.resize(program.queries.size());
+    for (size_t q = 0; q < program.queries.size(); q++)
+        make_query(q);
+    for (int slot = 0; slot < filter_slots; slot++)
+        found.push_back(list_query({}));
+    found_prims.resize(filter_slots);
+}
+
+int Client::prim_of(const std::string &text)
+{
+    const auto known = prim_by_path.find(text);
+    if (known != prim_by_path.end())
+        return known->second;
+    const ovx_string_t string = {text.data(), text.size()};
+    ovx_primpath_t path = 0;
+    if (path_dictionary_create_paths_from_strings(dictionary, &string, 1, &path).status)
+        fail("no path");
+    paths.push_back(path);
+    path_texts.push_back(text);
+    return prim_by_path[text] = static_cast<int>(paths.size()) - 1;
+}
+
+Client::~Client()
+{
+    if (instance)
+        ovstage_destroy_instance(instance);
+}
+
+ovstage_api_status_t Client::destroy()
+{
+    ovstage_api_status_t status = ovstage_destroy_instance(instance);
+    instance = nullptr;
+    return status;
+}
+
+ovstage_query_handle_t Client::list_query(const std::vector<int> &of) const
+{
+    std::vector<ovx_primpath_t> list;
+    for (int prim : of)
+        list.push_back(paths[static_cast<size_t>(prim)]);
+    ovx_primpath_list_t handle = 0;
+    if (path_dictionary_create_path_list_from_paths(dictionary, list.data(), list.size(), &handle)
+            .status)
+        fail("no path list");
+    ovstage_query_handle_t query = 0;
+    const ovstage_api_status_t status = ovstage_query_from_path_list(instance, handle, &query);
+    if (status != OVSTAGE_OK)
+        fail("query_from_path_list: ", status, " ", last_error());
+    path_dictionary_release_path_list_reference(dictionary, handle);
+    return query;
+}
+
+void Client::make_query(size_t index)
+{
+    queries[index] = list_query(program.queries[index]);
+}
+
+ovstage_enqueue_result_t Client::write(const Step &step, Op &op, std::string &text) const
+{
+    std::vector<ovstage_attribute_write_t> writes;
+    for (const EntryStep &entry : step.entries) {
+        op.payloads.push_back(std::make_unique<Payload>(entry));
+        ovx_string_or_token_t name = {tokens[static_cast<size_t>(entry.name)], {}};
+        if (entry.rows % 2)
+            name = {0, view(names[entry.name].text)};
+        writes.push_back({name, op.payloads.back()->data()});
+        for (const auto &fate : op.payloads.back()->fates())
+            op.fates.emplace_back(fate, entry.owner == Owner::managed_copied ||
+                                            program.settings.adopt_managed);
+    }
+    ovstage_prim_mode_t mode = step.insert ? OVSTAGE_PRIM_MODE_INSERT : OVSTAGE_PRIM_MODE_UPSERT;
+    ovstage_query_handle_t query = query_of(step);
+    ovstage_enqueue_result_t result =
+        writes.size() == 1 ? ovstage_write_attribute(instance, query, writes[0].attribute,
+                                                     step.ordinal, writes[0].data, mode)
+                           : ovstage_write_attributes(instance, query, writes.data(), writes.size(),
+                                                      step.ordinal, mode);
+    text = last_error();
+    for (auto &payload : op.payloads)
+        payload->scribble_arguments();
+    return result;
+}
+
+ovstage_enqueue_result_t Client::remove(const Step &step) const
+{
+    std::vector<ovx_string_or_token_t> attributes;
+    for (int name : step.names) {
+        if (step.ordinal % 2)
+            attributes.push_back({0, view(names[name].text)});
+        else
+            attributes.push_back({tokens[static_cast<size_t>(name)], {}});
+    }
+    const auto result = ovstage_delete_attributes(instance, query_of(step), attributes.data(),
+                                                  attributes.size(), step.ordinal);
+    std::fill(attributes.begin(), attributes.end(), ovx_string_or_token_t{77, {}}); // D9
+    return result;
+}
+
+std::vector<Row> rows_of(const ovstage_read_group_t &group)
+{
+    std::vector<Row> rows;
+    for (uint32_t i = 0; i < group.prims.count; i++) {
+        if (group.is_delete) {
+            rows.push_back({0, nullptr, 0});
+            continue;
+        }
+        const DLTensor &tensor = group.data.tensors[group.is_array ? i : 0];
+        const size_t width = size_t{tensor.dtype.lanes} * tensor.dtype.bits / 8;
+        const auto *first = static_cast<const uint8_t *>(tensor.data);
+        if (group.is_array)
+            rows.push_back({0, first, static_cast<size_t>(tensor.shape[0]) * width});
+        else
+            rows.push_back({0, first + i * width, width});
+    }
+    return rows;
+}
+
+Bytes bytes_of(const ovstage_read_group_t &group)
+{
+    Bytes bytes;
+    for (const Row &row : rows_of(group))
+        bytes.insert(bytes.end(), row.data, row.data + row.size);
+    return bytes;
+}
+
+namespace
+{
+
+Schema schema_of_canonical(const ovstage_read_group_t &group)
+{
+    if (!group.data.tensors ||
+        group.data.tensor_count != (group.is_array ? group.prims.count : 1) ||
+        group.data.index_map || group.data.mask || group.data.cuda_sync.stream ||
+        group.data.cuda_sync.wait_event)
+        fail("a group that is no plain value group");
+    const DLDataType type = group.data.tensors[0].dtype;
+    if (group.data.count != group.prims.count)
+        fail("a group whose counts are not its prims'");
+    for (uint32_t t = 0; t < group.data.tensor_count; t++) {
+        const DLTensor &tensor = group.data.tensors[t];
+        if (tensor.ndim != 1 || (!group.is_array && tensor.shape[0] < group.prims.count) ||
+            tensor.strides || tensor.device.device_type != kDLCPU || tensor.byte_offset != 0 ||
+            tensor.dtype.code != type.code || tensor.dtype.bits != type.bits ||
+            tensor.dtype.lanes != type.lanes)
+            fail("a group whose tensor ", t, " is not canonical");
+    }
+    return {type.code, type.bits, type.lanes, group.semantic, group.is_array};
+}
+
+// R70.
+Schema schema_of_tombstones(const ovstage_read_group_t &group)
+{
+    if (group.data.tensors || group.data.tensor_count != 0 || group.data.count != 0 ||
+        group.data.index_map || group.data.mask)
+        fail("a group of tombstones with data");
+    return {0, 0, 0, group.semantic, group.is_array};
+}
+
+} // namespace
+
+std::vector<Row> Client::rows_of(const ovstage_read_group_t &group, const std::vector<int> &prims,
+                                 Schema &schema) const
+{
+    if (group.read_group_id == 0 || group.prims.count == 0)
+        fail("a group without an id, or without prims");
+    schema = group.is_delete ? schema_of_tombstones(group) : schema_of_canonical(group);
+    std::vector<ovx_primpath_t> list(prims.size());
+    size_t listed = 0;
+    if (path_dictionary_get_paths_from_path_list(dictionary, group.prims.list, 0, list.size(),
+                                                 list.data(), &listed)
+            .status ||
+        listed != list.size())
+        fail("the group's list cannot be resolved");
+    std::vector<Row> rows = model::rows_of(group);
+    for (uint32_t i = 0; i < group.prims.count; i++) {
+        uint32_t position =
+            group.prims.index_map ? group.prims.index_map[i] : group.prims.offset + i;
+        if (position >= prims.size())
+            fail("position ", position, " is outside the query");
+        if (list[position] != paths[static_cast<size_t>(prims[position])])
+            fail("position ", position, " of the list is another prim");
+        if (i > 0 && position <= rows[i - 1].position)
+            fail("position ", position, " comes after ", rows[i - 1].position);
+        rows[i].position = position;
+    }
+    if (group.prims.count == prims.size() && (group.prims.index_map || group.prims.offset != 0 ||
+                                              (!group.is_delete && !group.is_array &&
+                                               group.data.tensors[0].shape[0] != group.data.count)))
+        fail("a group of all prims is not the query's list (R72, R78)");
+    return rows;
+}
+
+std::set<int> attributes_of(const Step &step)
+{
+    std::set<int> attributes;
+    for (int name : step.names)
+        attributes.insert(names[name].attribute);
+    return attributes;
+}
+
+std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims)
+{
+    std::vector<Entry> entries;
+    for (const EntryStep &given : step.entries) {
+        Entry entry;
+        entry.attribute = names[given.name].attribute;
+        entry.schema = given.schema;
+        entry.looked_at = !prims.empty();
+        const std::vector<size_t> starts = given.row_starts();
+        if (given.defect == Defect::none && !prims.empty()) {
+            for (auto [element, row] : elements_of(given, prims.size())) {
+                auto first = given.payload.begin() + static_cast<std::ptrdiff_t>(starts[row]);
+                auto end = given.payload.begin() + static_cast<std::ptrdiff_t>(starts[row + 1]);
+                entry.rows[prims[element]] = Bytes(first, end);
+            }
+        }
+        entries.push_back(entry);
+    }
+    return entries;
+}
+
+std::set<ovstage_api_status_t> refusals(const Step &step, const std::vector<int> &prims)
+{
+    std::set<ovstage_api_status_t> statuses;
+    std::set<int> attributes;
+    for (const EntryStep &entry : step.entries) {
+        if (!attributes.insert(names[entry.name].attribute).second)
+            statuses.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
+        if (prims.empty() || entry.defect == Defect::none)
+            continue;
+        if (entry.defect == Defect::sub_byte || entry.defect == Defect::cuda_device ||
+            entry.defect == Defect::too_wide)
+            statuses.insert(OVSTAGE_ERROR_NOT_SUPPORTED);
+        else
+            statuses.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
+    }
+    return statuses;
+}
+
+} // namespace model

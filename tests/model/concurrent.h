@@ -1,0 +1,21 @@
+// Several client threads on one stage. What they saw is compared afterwards: acceptance is one
+// total order, and the ids of the ops tell it.
+#ifndef FR_TESTS_MODEL_CONCURRENT_H
+#define FR_TESTS_MODEL_CONCURRENT_H
+
+#include <optional>
+#include <string>
+
+#include "tests/model/program.h"
+
+namespace model
+{
+
+// Thread t of `threads` takes the steps t, t + threads, ... of the program. What differed, or
+// nothing. ops: raised by how many were accepted.
+std::optional<std::string> run_concurrently(const Program &program, uint32_t workers,
+                                            uint32_t threads, uint64_t *ops = nullptr);
+
+} // namespace model
+
+#endif

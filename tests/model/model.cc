@@ -1,0 +1,385 @@
+#include "tests/model/model.h"
+
+#include <algorithm>
+#include <sstream>
+#include <tuple>
+
+namespace model
+{
+
+bool Schema::operator<(const Schema &other) const
+{
+    return std::tie(code, bits, lanes, semantic, is_array) <
+           std::tie(other.code, other.bits, other.lanes, other.semantic, other.is_array);
+}
+
+std::string Schema::text() const
+{
+    std::ostringstream out;
+    out << (is_array ? "array of {code " : "{code ") << int(code) << " bits " << int(bits) << " x"
+        << lanes << " semantic " << int(semantic) << "}";
+    return out.str();
+}
+
+Model::Model(int attribute_count)
+    : log_(static_cast<size_t>(attribute_count)), entered_(log_.size()), deleted_(log_.size()),
+      own_(log_.size(), 0)
+{
+}
+
+// --- floors ---
+
+Ordinal Model::floor(int attribute) const
+{
+    return std::max(base_, own_[static_cast<size_t>(attribute)]);
+}
+
+Ordinal Model::global_floor() const
+{
+    std::optional<Ordinal> least;
+    for (int attribute : known_)
+        least = least ? std::min(*least, floor(attribute)) : floor(attribute);
+    return least ? *least : base_;
+}
+
+void Model::advance(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes)
+{
+    if (scope == OVSTAGE_SCOPE_ALL || (scope == OVSTAGE_SCOPE_EXCLUDE && attributes.empty())) {
+        base_ = std::max(base_, ordinal);
+        return;
+    }
+    if (scope == OVSTAGE_SCOPE_INCLUDE)
+        known_.insert(attributes.begin(), attributes.end());
+    for (int attribute : known_) {
+        bool named = attributes.count(attribute) != 0;
+        Ordinal &own = own_[static_cast<size_t>(attribute)];
+        if (named == (scope == OVSTAGE_SCOPE_INCLUDE))
+            own = std::max(own, ordinal);
+    }
+}
+
+// --- what happened to a key ---
+
+const Model::Events &Model::events(int attribute, int prim) const
+{
+    static const Events none;
+    const auto &keys = log_[static_cast<size_t>(attribute)];
+    auto found = keys.find(prim);
+    return found == keys.end() ? none : found->second;
+}
+
+// At or below an ordinal the one that decides: of the highest ordinal the one accepted last.
+const Model::Event *Model::newest(const Events &events, Ordinal most)
+{
+    const Event *last = nullptr;
+    for (const Event &event : events) {
+        if (event.value.ordinal <= most && (!last || event.value.ordinal >= last->value.ordinal))
+            last = &event;
+    }
+    return last;
+}
+
+// What a delete finds: what was written before it at its own ordinal, or what is alive below it.
+// Without either it comes to nothing (D12).
+const Model::Event *Model::taken_away(const Events &events, const Event &event)
+{
+    const Ordinal ordinal = event.value.ordinal;
+    const Event *found = ordinal == 0 ? nullptr : newest(events, ordinal - 1);
+    if (found && found->value.is_delete)
+        found = nullptr;
+    for (const Event *other = events.data(); other < &event; other++) {
+        if (other->value.ordinal == ordinal && !other->value.is_delete)
+            found = other;
+    }
+    return found;
+}
+
+std::optional<Value> Model::at(int attribute, int prim, Ordinal ordinal) const
+{
+    const Event *last = newest(events(attribute, prim), ordinal);
+    return last && !last->value.is_delete ? std::optional<Value>(last->value) : std::nullopt;
+}
+
+bool Model::exists(int prim, Ordinal ordinal) const
+{
+    for (size_t attribute = 0; attribute < log_.size(); attribute++) {
+        if (at(static_cast<int>(attribute), prim, ordinal))
+            return true;
+    }
+    return false;
+}
+
+bool Model::exists_sealed(int prim) const
+{
+    for (int a = 0; a < static_cast<int>(log_.size()); a++) {
+        if (at(a, prim, floor(a)))
+            return true;
+    }
+    return false;
+}
+
+std::optional<Value> Model::shown(int attribute, int prim, std::optional<Ordinal> start,
+                                  Ordinal ordinal, Ordinal floor) const
+{
+    const Ordinal most = std::min(ordinal, floor);
+    if (!start)
+        return at(attribute, prim, most);
+    const Events &all = events(attribute, prim);
+    const Event *last = newest(all, most);
+    while (last && !has_effect(all, *last))
+        last = last->value.ordinal == 0 ? nullptr : newest(all, last->value.ordinal - 1);
+    if (!last || last->value.ordinal < *start)
+        return std::nullopt;
+    Value value = last->value;
+    if (value.is_delete)
+        value.schema = taken_away(all, *last)->value.schema;
+    return value;
+}
+
+std::vector<size_t> Model::changes(int attribute, int prim, Ordinal floor, Ordinal ordinal,
+                                   bool all) const
+{
+    std::vector<size_t> ops;
+    const Events &of_key = events(attribute, prim);
+    for (const Event &event : of_key) {
+        if (event.value.ordinal <= ordinal && event.value.ordinal > floor &&
+            (all || has_effect(of_key, event)))
+            ops.push_back(event.op);
+    }
+    return ops;
+}
+
+Model::Topology Model::topology(int attribute) const
+{
+    Topology topology;
+    for (const auto &[prim, of_key] : log_[static_cast<size_t>(attribute)]) {
+        if (auto value = at(attribute, prim, floor(attribute)))
+            topology.keys[prim] = value->schema;
+        for (const Event &event : of_key) {
+            if (event.value.is_delete && event.value.ordinal <= floor(attribute) &&
+                has_effect(of_key, event))
+                topology.taken_away[prim]++;
+        }
+    }
+    return topology;
+}
+
+bool Model::kept_for_sure(int attribute, const std::vector<int> &prims,
+                          std::optional<Ordinal> start, Ordinal ordinal, uint32_t versions) const
+{
+    std::set<Ordinal> sealed;
+    for (const auto &[prim, of_key] : log_[static_cast<size_t>(attribute)]) {
+        for (const Event &event : of_key) {
+            if (event.value.ordinal <= floor(attribute))
+                sealed.insert(event.value.ordinal);
+        }
+    }
+    if (sealed.size() <= versions + 1 || ordinal >= *std::prev(sealed.end(), versions + 1))
+        return true;
+    return std::all_of(prims.begin(), prims.end(), [&](int prim) {
+        const Events &of_key = events(attribute, prim);
+        auto wanted = shown(attribute, prim, start, ordinal, floor(attribute));
+        return !wanted || newest(of_key, UINT64_MAX)->value.ordinal == wanted->ordinal;
+    });
+}
+
+// --- schemas ---
+
+namespace
+{
+
+bool takes_any_role(const Entry &entry)
+{
+    return entry.any_role || entry.schema.semantic == OVSTAGE_SEMANTIC_NONE;
+}
+
+bool conflicts(const Schema &there, const Entry &entry)
+{
+    return !there.same_storage(entry.schema) ||
+           (!takes_any_role(entry) && entry.schema.semantic != there.semantic);
+}
+
+} // namespace
+
+Schema Model::schema_for_new_key(const Entry &entry) const
+{
+    const auto attribute = static_cast<size_t>(entry.attribute);
+    if (!takes_any_role(entry) || entered_[attribute].empty() ||
+        !entered_[attribute].front().same_storage(entry.schema))
+        return entry.schema;
+    // Once keys may be gone, a NONE takes only a role that is there (D11).
+    return deleted_[attribute] || prims_deleted_ ? entry.schema : entered_[attribute].front();
+}
+
+bool Model::ever_conflicts(const Entry &entry, Ordinal ordinal) const
+{
+    return std::any_of(entry.rows.begin(), entry.rows.end(), [&](const auto &row) {
+        const Events &of_key = events(entry.attribute, row.first);
+        return std::any_of(of_key.begin(), of_key.end(), [&](const Event &event) {
+            return event.value.ordinal <= ordinal && !event.value.is_delete &&
+                   conflicts(event.value.schema, entry);
+        });
+    });
+}
+
+bool Model::ever_existed(const std::vector<int> &prims, Ordinal ordinal) const
+{
+    for (int prim : prims) {
+        for (size_t attribute = 0; attribute < log_.size(); attribute++) {
+            for (const Event &event : events(static_cast<int>(attribute), prim)) {
+                if (event.value.ordinal <= ordinal && !event.value.is_delete)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+// --- writes ---
+
+Verdict Model::judge(const std::vector<Entry> &entries, Ordinal ordinal, bool insert) const
+{
+    Verdict verdict;
+    bool sealed = false;
+    for (const Entry &entry : entries) {
+        sealed |= ordinal <= floor(entry.attribute);
+        for (const auto &[prim, bytes] : entry.rows) {
+            auto there = at(entry.attribute, prim, ordinal);
+            verdict.conflict |= insert && exists(prim, ordinal);
+            verdict.mismatch |= there && conflicts(there->schema, entry);
+        }
+        verdict.authored += verdict.mismatch ? 0 : 1; // those before the first that fails
+    }
+    if (sealed) {
+        verdict.status = OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION;
+        verdict.by_enqueue = true;
+    } else if (verdict.conflict) {
+        verdict.status = OVSTAGE_ERROR_PRIM_NOT_FOUND;
+    } else if (verdict.mismatch) {
+        verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
+    }
+    if (sealed || verdict.conflict)
+        verdict.authored = 0;
+    return verdict;
+}
+
+Verdict Model::judge_map(Entry &entry, const std::vector<int> &prims, bool finds, Ordinal ordinal,
+                         bool insert) const
+{
+    std::optional<Schema> found;
+    bool differ = false;
+    for (int prim : prims) {
+        auto there = at(entry.attribute, prim, ordinal);
+        if (!finds || !there)
+            continue;
+        found = found ? found : there->schema;
+        differ |= !found->same_storage(there->schema) ||
+                  (!takes_any_role(entry) && there->schema.semantic != entry.schema.semantic);
+    }
+    differ |= finds && !prims.empty() && (!found || found->is_array != entry.schema.is_array);
+    if (found) {
+        entry.any_role = takes_any_role(entry);
+        entry.schema = *found;
+    }
+    Verdict verdict = judge({entry}, ordinal, insert);
+    verdict.mismatch |= differ;
+    if (differ && verdict.status == OVSTAGE_OK)
+        verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
+    return verdict;
+}
+
+void Model::accept(const Verdict &verdict, const std::vector<Entry> &entries, Ordinal ordinal,
+                   size_t op)
+{
+    for (size_t e = 0; e < entries.size(); e++) {
+        const Entry &entry = entries[e];
+        known_.insert(entry.attribute);
+        const Schema fresh = schema_for_new_key(entry);
+        for (const auto &[prim, bytes] : entry.rows) {
+            if (e >= verdict.authored)
+                break;
+            auto there = at(entry.attribute, prim, ordinal);
+            log_[static_cast<size_t>(entry.attribute)][prim].push_back(
+                {{there ? there->schema : fresh, bytes, ordinal}, op});
+        }
+        if (entry.looked_at)
+            entered_[static_cast<size_t>(entry.attribute)].push_back(entry.schema);
+    }
+}
+
+// --- deletes ---
+
+Verdict Model::judge_delete(const std::set<int> &attributes, const std::vector<int> &prims,
+                            Ordinal ordinal) const
+{
+    Verdict verdict;
+    verdict.by_enqueue = attributes.empty()
+                             ? ordinal <= base_
+                             : std::any_of(attributes.begin(), attributes.end(),
+                                           [&](int a) { return ordinal <= floor(a); });
+    bool sealed = verdict.by_enqueue;
+    for (int prim : prims) { // D3: what lives there then, or at the last sealed moment
+        for (int a = 0; attributes.empty() && a < static_cast<int>(log_.size()); a++)
+            sealed |= ordinal <= floor(a) && (at(a, prim, ordinal) || at(a, prim, floor(a)));
+    }
+    verdict.status = sealed ? OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION : OVSTAGE_OK;
+    return verdict;
+}
+
+void Model::accept_delete(const Verdict &verdict, const std::set<int> &attributes,
+                          const std::vector<int> &prims, Ordinal ordinal, size_t op)
+{
+    known_.insert(attributes.begin(), attributes.end());
+    prims_deleted_ |= attributes.empty();
+    for (int a = 0; a < static_cast<int>(log_.size()); a++) {
+        if (!attributes.empty() && attributes.count(a) == 0)
+            continue;
+        auto &keys = log_[static_cast<size_t>(a)];
+        deleted_[static_cast<size_t>(a)] = deleted_[static_cast<size_t>(a)] || !attributes.empty();
+        for (int prim : std::set<int>(prims.begin(), prims.end())) {
+            if (verdict.status != OVSTAGE_OK)
+                continue;
+            keys[prim].push_back({{Schema(), Bytes(), ordinal, true}, op});
+        }
+    }
+}
+
+// --- clones ---
+
+Verdict Model::judge_clone(int source, const std::vector<int> &subtree,
+                           const std::vector<std::vector<int>> &copies, Ordinal ordinal) const
+{
+    Verdict verdict;
+    bool sealed = ordinal <= base_;
+    std::set<int> made;
+    for (size_t k = 0; k < subtree.size(); k++) {
+        for (int a = 0; a < static_cast<int>(log_.size()); a++)
+            sealed |= ordinal <= floor(a) && at(a, subtree[k], ordinal);
+        for (const std::vector<int> &copy : copies)
+            verdict.conflict |= exists(copy[k], ordinal) || !made.insert(copy[k]).second;
+    }
+    verdict.status = sealed                     ? OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION
+                     : !exists(source, ordinal) ? OVSTAGE_ERROR_NOT_FOUND
+                     : verdict.conflict         ? OVSTAGE_ERROR_PRIM_NOT_FOUND
+                                                : OVSTAGE_OK;
+    return verdict;
+}
+
+void Model::accept_clone(const Verdict &verdict, const std::vector<int> &subtree,
+                         const std::vector<std::vector<int>> &copies, Ordinal ordinal, size_t op)
+{
+    for (int a = 0; verdict.status == OVSTAGE_OK && a < static_cast<int>(log_.size()); a++) {
+        std::vector<std::optional<Value>> values; // before any copy is there
+        for (int prim : subtree)
+            values.push_back(at(a, prim, ordinal));
+        for (size_t k = 0; k < subtree.size(); k++) {
+            for (const std::vector<int> &copy : copies) {
+                if (values[k])
+                    log_[static_cast<size_t>(a)][copy[k]].push_back(
+                        {{values[k]->schema, values[k]->bytes, ordinal}, op});
+            }
+        }
+    }
+}
+
+} // namespace model

@@ -1,0 +1,170 @@
+// A plain sequential model of what this library does: judged in acceptance order, applied in
+// ordinal order. Nothing clever, no sharing, no caching: a log of what was authored, looked through
+// from the beginning for every question.
+#ifndef FR_TESTS_MODEL_MODEL_H
+#define FR_TESTS_MODEL_MODEL_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ovstage/ovstage.h>
+
+namespace model
+{
+
+using Bytes = std::vector<uint8_t>;
+using Ordinal = uint64_t;
+
+struct Schema {
+    uint8_t code = 0, bits = 0;
+    uint16_t lanes = 0;
+    ovstage_attribute_semantic_t semantic = OVSTAGE_SEMANTIC_NONE;
+    bool is_array = false;
+
+    // Of a row; of one element of an array's.
+    uint32_t width() const
+    {
+        return static_cast<uint32_t>(lanes) * bits / 8;
+    }
+    bool same_storage(const Schema &other) const
+    {
+        return code == other.code && bits == other.bits && lanes == other.lanes &&
+               is_array == other.is_array;
+    }
+    bool operator==(const Schema &other) const
+    {
+        return same_storage(other) && semantic == other.semantic;
+    }
+    bool operator<(const Schema &other) const;
+    std::string text() const;
+};
+
+struct Value {
+    Schema schema;
+    Bytes bytes;
+    Ordinal ordinal = 0;    // that wrote it
+    bool is_delete = false; // or took it away
+};
+
+// What one entry of a write does to prims: the last row given for a prim counts (D6).
+struct Entry {
+    int attribute = 0;
+    Schema schema;
+    std::map<int, Bytes> rows; // by prim
+    bool looked_at = true;     // false: the query has no prims (R101)
+    bool any_role = false;     // keys keep the role that they have; with NONE they do too (D11)
+};
+
+struct Verdict {
+    ovstage_api_status_t status =
+        OVSTAGE_OK; // WRITE_FLOOR_VIOLATION comes from the enqueue, PRIM_NOT_FOUND from either
+    bool by_enqueue = false; // must come from the enqueue
+    bool conflict = false;   // INSERT onto a prim that exists: may be the answer as well
+    bool mismatch = false;   // another schema: may be the answer as well
+    size_t authored = 0;     // leading entries that are written
+};
+
+class Model
+{
+  public:
+    explicit Model(int attribute_count);
+
+    // --- in acceptance order; op: any number of the caller's own ---
+    Verdict judge(const std::vector<Entry> &entries, Ordinal ordinal, bool insert) const;
+    // A map session: its entry has all prims, without bytes. `finds`: the schema that the keys have
+    // becomes the entry's (R118).
+    Verdict judge_map(Entry &entry, const std::vector<int> &prims, bool finds, Ordinal ordinal,
+                      bool insert) const;
+    void accept(const Verdict &verdict, const std::vector<Entry> &entries, Ordinal ordinal,
+                size_t op = 0);
+    // Of named attributes; of whole prims without (R128).
+    Verdict judge_delete(const std::set<int> &attributes, const std::vector<int> &prims,
+                         Ordinal ordinal) const;
+    void accept_delete(const Verdict &verdict, const std::set<int> &attributes,
+                       const std::vector<int> &prims, Ordinal ordinal, size_t op = 0);
+    // Of prims onto others, each copy a list of as many (R131 to R133).
+    Verdict judge_clone(int source, const std::vector<int> &subtree,
+                        const std::vector<std::vector<int>> &copies, Ordinal ordinal) const;
+    void accept_clone(const Verdict &verdict, const std::vector<int> &subtree,
+                      const std::vector<std::vector<int>> &copies, Ordinal ordinal, size_t op = 0);
+    void advance(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes);
+    void know(int attribute)
+    {
+        known_.insert(attribute);
+    }
+
+    // --- floors ---
+    Ordinal floor(int attribute) const;
+    Ordinal global_floor() const;
+    Ordinal base() const
+    {
+        return base_;
+    }
+    bool known(int attribute) const
+    {
+        return known_.count(attribute) != 0;
+    }
+
+    // --- what keys are, by everything accepted so far ---
+    // At an ordinal, sealed or not: its value, if it has one.
+    std::optional<Value> at(int attribute, int prim, Ordinal ordinal) const;
+    bool exists(int prim, Ordinal ordinal) const;
+    // By what is sealed, each attribute by its own floor (R147).
+    bool exists_sealed(int prim) const;
+    // Of a read: latest(N); of a range: what its newest change in it left, a tombstone too.
+    std::optional<Value> shown(int attribute, int prim, std::optional<Ordinal> start,
+                               Ordinal ordinal, Ordinal floor) const;
+    // Ops that change the key above a floor and at or below N. Deletes of what is not there do not
+    // (D12); with `all` they count.
+    std::vector<size_t> changes(int attribute, int prim, Ordinal floor, Ordinal ordinal,
+                                bool all = false) const;
+    // The keys of an attribute at its floor, and of each key how often it was taken away by then.
+    struct Topology {
+        std::map<int, Schema> keys;
+        std::map<int, size_t> taken_away;
+    };
+    Topology topology(int attribute) const;
+
+    // What a read from `start` shows of these prims is kept for sure (L6): the newest sealed
+    // version of each key, and so many versions of a segment before its newest; no segment has more
+    // versions than its attribute.
+    bool kept_for_sure(int attribute, const std::vector<int> &prims, std::optional<Ordinal> start,
+                       Ordinal ordinal, uint32_t versions) const;
+    // Some op at or below the ordinal gave one of the entry's keys another schema.
+    bool ever_conflicts(const Entry &entry, Ordinal ordinal) const;
+    // Some op at or below the ordinal wrote to one of the prims.
+    bool ever_existed(const std::vector<int> &prims, Ordinal ordinal) const;
+
+  private:
+    // What happened to one key.
+    struct Event {
+        Value value;
+        size_t op;
+    };
+    using Events = std::vector<Event>;
+
+    std::vector<std::map<int, Events>> log_;   // by attribute, by prim: in acceptance order
+    std::vector<std::vector<Schema>> entered_; // by attribute: schemas in the order accepted
+    std::vector<bool> deleted_;                // by attribute: a delete has named it
+    bool prims_deleted_ = false;
+    std::set<int> known_;
+    std::vector<Ordinal> own_;
+    Ordinal base_ = 0;
+
+    const Events &events(int attribute, int prim) const;
+    static const Event *newest(const Events &events, Ordinal most);
+    static const Event *taken_away(const Events &events, const Event &event);
+    static bool has_effect(const Events &events, const Event &event)
+    {
+        return !event.value.is_delete || taken_away(events, event);
+    }
+    Schema schema_for_new_key(const Entry &entry) const;
+};
+
+} // namespace model
+
+#endif

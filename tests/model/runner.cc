@@ -1,0 +1,340 @@
+#include "tests/model/runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <flyrail/flyrail.h>
+
+#include "tests/model/runner_parts.h"
+
+namespace model
+{
+
+Runner::Runner(const Program &program, uint32_t workers)
+    : program_(program), workers_(workers), model_(attribute_count),
+      executed_floors_(attribute_count, 0), client_(program, workers)
+{
+}
+
+Runner::~Runner()
+{
+    tasks_.let_go();
+}
+
+bool Runner::is_full(ovstage_api_status_t status) const
+{
+    if (status != OVSTAGE_ERROR_QUEUE_FULL)
+        return false;
+    // Without workers a submission makes room itself (D25).
+    if (program_.settings.op_limit == 0 || workers_ == 0 || quiet_)
+        fail("QUEUE_FULL with ", quiet_ ? "nothing pending" : "room");
+    return true;
+}
+
+// --- writes ---
+
+void Runner::write(const Step &step)
+{
+    const std::vector<int> &prims = client_.prims_of(step);
+    const std::vector<Entry> entries = entries_of(step, prims);
+    std::set<ovstage_api_status_t> refusable = refusals(step, prims);
+    auto op = std::make_unique<Op>();
+    const Verdict verdict = model_.judge(entries, step.ordinal, step.insert);
+    std::string text;
+    ovstage_enqueue_result_t result = client_.write(step, *op, text);
+    for (auto &[fate, adoptable] : op->fates)
+        fates_.push_back(fate);
+    if (verdict.by_enqueue)
+        refusable.insert(verdict.status);
+    // What is known by then comes from the enqueue (R22), the rest when the op runs.
+    if (quiet_ && verdict.status != OVSTAGE_OK)
+        refusable.insert(verdict.status);
+    const bool must_refuse = !refusable.empty();
+    if (verdict.status != OVSTAGE_OK)
+        refusable.insert(verdict.status);
+    if (verdict.conflict)
+        refusable.insert(OVSTAGE_ERROR_PRIM_NOT_FOUND);
+    if (verdict.mismatch)
+        refusable.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
+    if (result.status != OVSTAGE_OK) {
+        if (result.op_index != 0)
+            fail("a refused write has op ", result.op_index);
+        if (!is_full(result.status) && !refusable.count(result.status))
+            fail("write refused with ", result.status, " (", text, ")");
+        if (text.empty())
+            fail("write refused with ", result.status, " without a text");
+        for (auto &[fate, adoptable] : op->fates) {
+            if (fate->deleted != 1)
+                fail("refused: a managed tensor was deleted ", fate->deleted.load(), " times");
+        }
+        return;
+    }
+    if (must_refuse)
+        fail("a write was accepted that must be refused with ", *refusable.begin());
+    model_.accept(verdict, entries, step.ordinal, ops_.size());
+    op->id = result.op_index;
+    op->fails = verdict.status != OVSTAGE_OK;
+    op->number = ops_.size();
+    by_id_[op->id] = op.get();
+    ops_.push_back(std::move(op));
+    quiet_ = false;
+}
+
+void Runner::remove(const Step &step)
+{
+    const std::vector<int> &prims = client_.prims_of(step);
+    const std::set<int> attributes = attributes_of(step);
+    const Verdict verdict = model_.judge_delete(attributes, prims, step.ordinal);
+    const ovstage_enqueue_result_t result = client_.remove(step);
+    if (is_full(result.status))
+        return;
+    if (verdict.by_enqueue) {
+        if (result.status != verdict.status || result.op_index != 0 || last_error().empty())
+            fail("a delete at or below the floor: ", result.status, " (", last_error(), ")");
+        return;
+    }
+    Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+    op.is_delete = true;
+    model_.accept_delete(verdict, attributes, prims, step.ordinal, op.number);
+}
+
+// --- floors ---
+
+Op &Runner::accepted(ovstage_enqueue_result_t result, bool fails)
+{
+    if (result.status != OVSTAGE_OK || result.op_index == 0)
+        fail("refused with ", result.status, " op ", result.op_index, " (", last_error(), ")");
+    auto op = std::make_unique<Op>();
+    op->id = result.op_index;
+    op->fails = fails;
+    op->number = ops_.size();
+    by_id_[op->id] = op.get();
+    ops_.push_back(std::move(op));
+    quiet_ = false;
+    return *ops_.back();
+}
+
+void Runner::advance(const Step &step)
+{
+    std::vector<ovx_token_t> tokens;
+    for (int name : step.names)
+        tokens.push_back(client_.tokens[static_cast<size_t>(name)]);
+    const std::set<int> attributes = attributes_of(step);
+    ovstage_write_floor_desc_t desc{};
+    desc.ordinal = step.ordinal;
+    desc.scope = step.scope;
+    desc.attributes = tokens.data();
+    desc.attribute_count = tokens.size();
+    Op &op = accepted(ovstage_advance_write_floor(client_.instance, &desc), false);
+    model_.advance(step.ordinal, step.scope, attributes);
+    const bool all = step.scope == OVSTAGE_SCOPE_ALL || attributes.empty();
+    for (int a = 0; a < attribute_count; a++) {
+        bool named = attributes.count(a) != 0;
+        if (all || (step.scope == OVSTAGE_SCOPE_INCLUDE ? named : !named && model_.known(a)))
+            op.seals.emplace_back(a, step.ordinal);
+    }
+}
+
+void Runner::floor(const Step &step)
+{
+    ovx_string_or_token_t name{};
+    if (!step.names.empty())
+        name.token = client_.tokens[static_cast<size_t>(step.names[0])];
+    ovstage_ordinal_query_handle_t handle = 0;
+    ovstage_enqueue_result_t result =
+        ovstage_get_attribute_write_floor(client_.instance, name, &handle);
+    if (result.status != OVSTAGE_OK)
+        fail("get_attribute_write_floor: ", result.status, " ", last_error());
+    ovstage_ordinal_t got = 0;
+    ovstage_api_status_t status =
+        ovstage_fetch_ordinal(client_.instance, handle, OVSTAGE_TIMEOUT_INFINITE, &got);
+    if (status != OVSTAGE_OK)
+        fail("fetch_ordinal: ", status, " ", last_error());
+    const int attribute = step.names.empty() ? -1 : names[step.names[0]].attribute;
+    const Ordinal accepted_floor = attribute < 0 ? model_.global_floor() : model_.floor(attribute);
+    if (quiet_ ? got != accepted_floor : got > accepted_floor)
+        fail("floor is ", got, ", must be ", accepted_floor);
+    Ordinal least = UINT64_MAX; // that it was seen at
+    for (int a = 0; a < attribute_count; a++) {
+        if (attribute < 0 || attribute == a)
+            least = std::min(least, executed_floors_[static_cast<size_t>(a)]);
+    }
+    if (got < least)
+        fail("floor ", got, " fell below ", least);
+    if (attribute >= 0)
+        executed_floors_[static_cast<size_t>(attribute)] = got;
+    if (ovstage_release_ordinal_query(client_.instance, handle).status != OVSTAGE_OK)
+        fail("release_ordinal_query: ", last_error());
+}
+
+// --- tasks ---
+
+void Runner::task(const Step &step)
+{
+    std::vector<ovstage_op_id_t> deps;
+    bool fails_by_input = false, may_fail = false, released = false;
+    std::set<size_t> roots, causes;
+    for (uint32_t dep : step.deps) {
+        if (ops_.empty())
+            break;
+        const Op &op = *ops_[dep % ops_.size()];
+        deps.push_back(op.id);
+        if (op.fails)
+            causes.insert(op.number);
+        causes.insert(op.causes.begin(), op.causes.end());
+        if (op.fails_by_input)
+            roots.insert(op.roots.begin(), op.roots.end());
+        else if (op.fails)
+            roots.insert(op.number);
+        fails_by_input |= op.fails && !op.may_fail;
+        may_fail |= op.may_fail;
+        released |= op.released;
+    }
+    const bool sealed = step.ordered && step.ordinal <= model_.base();
+    ovstage_enqueue_result_t result = tasks_.submit(client_.instance, step, deps);
+    if (result.status != OVSTAGE_OK) {
+        bool allowed = is_full(result.status) ||
+                       (sealed && result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION) ||
+                       (released && result.status == OVSTAGE_ERROR_INVALID_HANDLE);
+        if (!allowed || result.op_index != 0)
+            fail("task refused with ", result.status, " (", last_error(), ")");
+        return;
+    }
+    if (sealed || released)
+        fail(sealed ? "a task was accepted at or below the floor"
+                    : "a task was accepted that depends on a released op");
+    Op &op = accepted(result, fails_by_input || step.work == Work::fails);
+    op.fails_by_input = fails_by_input;
+    op.roots = roots;
+    op.causes = causes;
+    op.inputs_may_fail = may_fail && !fails_by_input;
+    op.may_fail = may_fail && !op.fails;
+    op.task = tasks_.last();
+}
+
+void Runner::step(const Step &step)
+{
+    switch (step.what) {
+    case Do::write:
+        write(step);
+        break;
+    case Do::remove:
+        remove(step);
+        break;
+    case Do::map:
+        map(step);
+        break;
+    case Do::fill:
+    case Do::commit:
+    case Do::unmap:
+        session(step);
+        break;
+    case Do::clone:
+        clone(step);
+        break;
+    case Do::filter:
+        filter(step);
+        break;
+    case Do::lookup:
+        lookup(step);
+        break;
+    case Do::advance:
+        advance(step);
+        break;
+    case Do::read:
+        read(step);
+        break;
+    case Do::task:
+        task(step);
+        break;
+    case Do::wait:
+    case Do::poll:
+    case Do::release:
+    case Do::wait_all:
+    case Do::wait_floor:
+        wait_step(step);
+        break;
+    case Do::check:
+        check_held(step.pick);
+        break;
+    case Do::fetch:
+        if (!reads_.empty()) {
+            size_t index = step.pick % reads_.size();
+            finish(reads_[index]);
+            reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
+        }
+        break;
+    case Do::floor:
+        floor(step);
+        break;
+    case Do::new_query:
+        if (ovstage_release_query(client_.instance,
+                                  client_.queries[static_cast<size_t>(step.query)])
+                .status != OVSTAGE_OK)
+            fail("release_query: ", last_error());
+        client_.make_query(static_cast<size_t>(step.query));
+        break;
+    }
+}
+
+// A client's own way to end: most release everything, some leave groups, some leave work.
+void Runner::close()
+{
+    uint64_t kind = program_.seed % 8;
+    if (kind != 0)
+        wait_all(static_cast<uint32_t>(program_.seed));
+    tasks_.let_go();
+    if (kind > 1) {
+        for (Read &read : reads_)
+            finish(read);
+        Step end;
+        end.what = Do::unmap;
+        while (!sessions_.empty())
+            session(end);
+        while (!held_.empty())
+            check_held(static_cast<uint32_t>(program_.seed));
+    }
+    reads_.clear();
+    ovstage_api_status_t status = client_.destroy();
+    if (status != OVSTAGE_OK)
+        fail("destroy_instance: ", status, " ", last_error());
+    if (!tasks_.fault().empty())
+        fail(tasks_.fault());
+    for (auto &fate : fates_) {
+        if (fate->deleted != 1)
+            fail("a managed tensor was deleted ", fate->deleted.load(), " times in all");
+    }
+}
+
+void Runner::run()
+{
+    size_t number = 0;
+    try {
+        for (; number < program_.steps.size(); number++)
+            step(program_.steps[number]);
+        close();
+    } catch (Failure &failure) {
+        std::ostringstream out;
+        if (number < program_.steps.size())
+            out << "step " << number << " (" << program_.steps[number].text() << "): ";
+        else
+            out << "at the end: ";
+        out << failure.text;
+        throw Failure{out.str()};
+    }
+}
+
+std::optional<std::string> run(const Program &program, uint32_t workers, uint64_t *ops)
+{
+    try {
+        Runner runner(program, workers);
+        runner.run();
+        if (ops)
+            *ops += runner.accepted_ops();
+    } catch (Failure &failure) {
+        return failure.text;
+    }
+    return std::nullopt;
+}
+
+} // namespace model

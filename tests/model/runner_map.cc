@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <cstring>
+
+#include "tests/model/runner_parts.h"
+
+namespace model
+{
+
+Entry entry_of_map(const Step &step, const std::vector<int> &prims)
+{
+    Entry entry;
+    entry.attribute = names[step.entries[0].name].attribute;
+    entry.schema = step.entries[0].schema;
+    entry.looked_at = !prims.empty();
+    for (int prim : prims)
+        entry.rows[prim];
+    return entry;
+}
+
+ovstage_enqueue_result_t Client::map(const Step &step, ovstage_map_handle_t *handle) const
+{
+    const EntryStep &entry = step.entries[0];
+    ovstage_map_desc_t desc{};
+    desc.attribute = {tokens[static_cast<size_t>(entry.name)], {}};
+    if (!step.finds_schema)
+        desc.dtype = {entry.schema.code, entry.schema.bits, entry.schema.lanes};
+    desc.semantic = entry.schema.semantic;
+    desc.prim_mode = step.insert ? OVSTAGE_PRIM_MODE_INSERT : OVSTAGE_PRIM_MODE_UPSERT;
+    std::vector<size_t> sizes(entry.lengths.begin(), entry.lengths.end());
+    sizes.push_back(0); // an array of no prims has sizes too
+    const auto result = ovstage_map_attribute(instance, query_of(step), &desc, step.ordinal,
+                                              entry.schema.is_array ? sizes.data() : nullptr,
+                                              sizes.size() - 1, handle);
+    std::fill(sizes.begin(), sizes.end(), SIZE_MAX); // D9
+    return result;
+}
+
+std::map<int, Bytes> Client::fill(const ovstage_map_group_t &group, const std::vector<int> &prims,
+                                  const Step &map, const Schema &schema, uint32_t seed) const
+{
+    if (group.prims.count != prims.size() || group.prims.offset != 0 || group.prims.index_map ||
+        group.data.count != prims.size() || group.data.index_map || group.data.mask ||
+        group.data.tensor_count != (schema.is_array ? prims.size() : 1))
+        fail("a map group that is not the query's list");
+    std::map<int, Bytes> rows;
+    uint64_t state = seed;
+    for (size_t p = 0; p < prims.size(); p++) {
+        const DLTensor &tensor = group.data.tensors[schema.is_array ? p : 0];
+        const size_t elements = schema.is_array ? map.entries[0].lengths[p] : 1;
+        if (tensor.ndim != 1 || tensor.strides || tensor.byte_offset != 0 ||
+            tensor.shape[0] != static_cast<int64_t>(schema.is_array ? elements : prims.size()) ||
+            tensor.dtype.code != schema.code || tensor.dtype.bits != schema.bits ||
+            tensor.dtype.lanes != schema.lanes || tensor.device.device_type != kDLCPU)
+            fail("tensor of position ", p, " of a map group is not canonical");
+        const size_t width = elements * schema.width();
+        auto *row = static_cast<uint8_t *>(tensor.data) + (schema.is_array ? 0 : p * width);
+        for (size_t i = 0; i < width; i++) {
+            if (row[i] != 0)
+                fail("byte ", i, " of position ", p, " of a map group is ", int(row[i])); // D16
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            row[i] = static_cast<uint8_t>(state >> 56);
+        }
+        rows[prims[p]] = Bytes(row, row + width); // D6: of a prim the last one
+    }
+    return rows;
+}
+
+void Runner::map(const Step &step)
+{
+    Session session;
+    session.step = &step;
+    session.prims = client_.prims_of(step);
+    session.entry = entry_of_map(step, session.prims);
+    const Verdict verdict = model_.judge_map(session.entry, session.prims, step.finds_schema,
+                                             step.ordinal, step.insert);
+    const ovstage_enqueue_result_t result = client_.map(step, &session.handle);
+    if ((result.status == OVSTAGE_OK) != (session.handle != 0))
+        fail("map_attribute: ", result.status, " with handle ", session.handle);
+    if (is_full(result.status))
+        return;
+    if (result.status != OVSTAGE_OK) {
+        const bool allowed = result.status == verdict.status ||
+                             (verdict.conflict && result.status == OVSTAGE_ERROR_PRIM_NOT_FOUND) ||
+                             (verdict.mismatch && result.status == OVSTAGE_ERROR_INVALID_ARGUMENT);
+        if (!allowed || result.op_index != 0 || last_error().empty())
+            fail("map refused with ", result.status, " (", last_error(), "), must be ",
+                 verdict.status);
+        return;
+    }
+    // What is known by then comes from the enqueue (R22).
+    if (verdict.by_enqueue || (quiet_ && verdict.status != OVSTAGE_OK))
+        fail("a map was accepted that must be refused with ", verdict.status);
+    Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+    model_.know(session.entry.attribute);
+    session.op = op.number;
+    session.status = verdict.status;
+    sessions_.push_back(session);
+}
+
+void Runner::fill(Session &session, uint32_t seed)
+{
+    tasks_.let_go();
+    const ovstage_api_status_t status = ovstage_fetch_map_next(
+        client_.instance, session.handle, OVSTAGE_TIMEOUT_INFINITE, &session.group);
+    if (session.status != OVSTAGE_OK) {
+        if (status != session.status && status != OVSTAGE_ERROR_OP_FAILED)
+            fail("fetch_map_next of a failed map: ", status);
+        return;
+    }
+    if (session.phase != Session::open || session.prims.empty()) {
+        if (status != OVSTAGE_ERROR_END_OF_ITERATION)
+            fail("fetch_map_next with nothing left: ", status);
+        return;
+    }
+    if (status != OVSTAGE_OK)
+        fail("fetch_map_next: ", status, " ", last_error());
+    session.phase = Session::filled;
+    session.entry.rows =
+        client_.fill(session.group, session.prims, *session.step, session.entry.schema, seed);
+}
+
+bool Runner::commit(Session &session, bool ends)
+{
+    const Step &step = *session.step;
+    const ovstage_enqueue_result_t result =
+        ends ? ovstage_unmap_attribute(client_.instance, session.handle, {})
+             : ovstage_unmap_group(client_.instance, session.handle, &session.group, {});
+    if (session.phase != Session::filled) {
+        if (result.status != OVSTAGE_ERROR_INVALID_HANDLE)
+            fail("unmap_group of no group: ", result.status);
+        return true;
+    }
+    const Verdict verdict = model_.judge({session.entry}, step.ordinal, step.insert);
+    if (verdict.by_enqueue) { // D16
+        if (result.status != verdict.status || result.op_index != 0)
+            fail("a commit at or below the floor: ", result.status);
+        ends = true;
+    } else {
+        const Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+        model_.accept(verdict, {session.entry}, step.ordinal, op.number);
+        session.phase = Session::committed;
+    }
+    if (ends && ovstage_unmap_attribute(client_.instance, session.handle, {}).status !=
+                    OVSTAGE_ERROR_INVALID_HANDLE)
+        fail("a session was ended twice");
+    return !ends;
+}
+
+// An op fails whose input handle's producer failed (D17).
+void Runner::end_without_commit(const Session &session)
+{
+    Op &op = accepted(ovstage_unmap_attribute(client_.instance, session.handle, {}),
+                      session.status != OVSTAGE_OK);
+    op.fails_by_input = op.fails;
+    if (op.fails)
+        op.roots = op.causes = {session.op};
+}
+
+void Runner::session(const Step &step)
+{
+    if (sessions_.empty())
+        return;
+    const size_t index = step.pick % sessions_.size();
+    Session &session = sessions_[index];
+    bool goes_on = true;
+    if (step.what == Do::fill) {
+        fill(session, step.pick);
+    } else if (step.what == Do::commit || session.phase == Session::filled) {
+        goes_on = commit(session, step.what == Do::unmap);
+    } else {
+        end_without_commit(session);
+        goes_on = false;
+    }
+    if (!goes_on)
+        sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+} // namespace model

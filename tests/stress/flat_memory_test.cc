@@ -1,0 +1,228 @@
+// Ten thousand cycles of everything that a stage is used for: what is kept for each op, query,
+// read, ordinal, attribute or worker is given back or has a bound, so memory is flat after a
+// warm-up.
+#include <deque>
+
+#include "tests/support/columns.h"
+#include "tests/support/heap.h"
+
+using namespace client;
+
+namespace
+{
+
+// The library's constants shrink under sanitizers: a handle's place is then used a few times only,
+// and its table grows.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool handles_wear_out = true;
+#elif defined(__has_feature)
+constexpr bool handles_wear_out =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool handles_wear_out = false;
+#endif
+
+constexpr uint64_t op_slab = handles_wear_out ? 1024 : 65536; // bytes of records made together
+constexpr size_t prims = 64, columns = 8;
+constexpr uint64_t cycles = 10000, warm = 6000, window = 1000;
+
+// The largest of each figure, in a window of cycles.
+struct Most {
+    uint64_t live = 0, payload = 0, history = 0, cache = 0, tables = 0, ops = 0, versions = 0,
+             lanes = 0;
+
+    void take(uint64_t live_bytes, const flyrail_statistics_t &now)
+    {
+        live = std::max(live, live_bytes);
+        payload = std::max(payload, now.payload_bytes + now.pooled_bytes);
+        history = std::max(history, now.history_bytes);
+        cache = std::max(cache, now.cache_bytes);
+        tables = std::max(tables, now.table_bytes);
+        ops = std::max(ops, now.op_bytes);
+        versions = std::max(versions, now.versions_open + now.versions_sealed);
+        lanes = std::max(lanes, now.lanes_open);
+    }
+};
+
+class Cycle
+{
+  public:
+    explicit Cycle(const Stage &on) : stage(on)
+    {
+        for (size_t k = 0; k < columns; k++)
+            names.push_back(stage.token("column " + std::to_string(k)));
+        all = stage.query(prims);
+    }
+
+    void run(uint64_t number)
+    {
+        ordinal = number + 1;
+        write_whole(number);
+        write_list(number);
+        write_batch(number);
+        tasks();
+        stage.finish(stage.seal(ordinal, OVSTAGE_SCOPE_INCLUDE, {names[number % columns]}));
+        stage.finish(stage.seal(ordinal));
+        EXPECT_EQ(stage.floor(names[number % columns]), ordinal);
+        hold(number);
+        while (held.size() > number % 6)
+            let_go();
+        while (queries.size() > number % 4) {
+            stage.finish(ovstage_release_query(stage.instance, queries.front()));
+            queries.pop_front();
+        }
+    }
+    void end()
+    {
+        while (!held.empty())
+            let_go();
+        for (ovstage_query_handle_t query : queries)
+            stage.finish(ovstage_release_query(stage.instance, query));
+        queries.clear();
+    }
+
+  private:
+    // A read whose groups are looked at later, when newer moments are sealed.
+    struct Held {
+        ovstage_read_handle_t read = 0;
+        std::vector<ovstage_read_group_t> groups;
+    };
+
+    void write_whole(uint64_t number)
+    {
+        std::vector<float> values(prims, static_cast<float>(ordinal));
+        stage.finish(stage.write(all, names[number % columns], ordinal, values));
+        // Part of it again, and of what is open above.
+        values.resize(1 + number % 5);
+        stage.finish(stage.write(query(number, values.size()), names[number % columns],
+                                 ordinal + number % 2, values));
+    }
+    // By a list of its own each time.
+    void write_list(uint64_t number)
+    {
+        std::vector<float> values(5 + number % 13, static_cast<float>(ordinal));
+        ovstage_query_handle_t some = query(7 * number, values.size());
+        ovx_token_t name = names[(number + 3) % columns];
+        stage.finish(stage.write(some, name, ordinal, values));
+        if (number > 8) {
+            EXPECT_FALSE(stage.read(some, name, ordinal - 1).empty());
+        }
+    }
+    void write_batch(uint64_t number)
+    {
+        Payload first(ramp(prims), static_cast<int64_t>(prims)),
+            second(ramp(prims), static_cast<int64_t>(prims));
+        std::vector<ovstage_attribute_write_t> writes = {
+            {named(names[(number + 1) % columns]), first.data},
+            {named(names[(number + 5) % columns]), second.data}};
+        stage.finish(ovstage_write_attributes(stage.instance, all, writes.data(), writes.size(),
+                                              ordinal + 1 + number % 3, OVSTAGE_PRIM_MODE_UPSERT));
+    }
+    void tasks()
+    {
+        auto nothing = [](const flyrail_task_context_t *, void *) { return OVSTAGE_OK; };
+        ovstage_enqueue_result_t free = task(stage, 0, nothing, nullptr);
+        stage.finish(task(stage, ordinal, nothing, nullptr, {free.op_index}));
+        stage.finish(free);
+        EXPECT_EQ(flyrail_parallel_for(
+                      stage.instance, 100, 10, [](uint64_t, uint64_t, void *) {}, nullptr),
+                  OVSTAGE_OK);
+    }
+    void hold(uint64_t number)
+    {
+        Held made;
+        ovstage_query_handle_t from = number % 2 ? all : queries.back();
+        ovstage_enqueue_result_t result =
+            ovstage_read_attributes(stage.instance, from, names.data(), columns,
+                                    ovstage_ordinal_range_t{0, ordinal, false}, &made.read);
+        stage.finish(result);
+        ovstage_read_group_t group;
+        while (ovstage_fetch_read_next(stage.instance, made.read, forever, &group) == OVSTAGE_OK)
+            made.groups.push_back(group);
+        EXPECT_GE(made.groups.size(), 1u);
+        held.push_back(made);
+    }
+    void let_go()
+    {
+        Held &oldest = held.front();
+        for (ovstage_read_group_t &group : oldest.groups)
+            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, oldest.read));
+        held.pop_front();
+    }
+    ovstage_query_handle_t query(uint64_t from, size_t count)
+    {
+        std::vector<std::string> paths;
+        for (size_t k = 0; k < count; k++)
+            paths.push_back("/P/" + std::to_string((from + 11 * k) % prims));
+        queries.push_back(stage.query(paths));
+        return queries.back();
+    }
+
+    const Stage &stage;
+    std::vector<ovx_token_t> names;
+    ovstage_query_handle_t all = 0;
+    uint64_t ordinal = 0;
+    std::deque<ovstage_query_handle_t> queries;
+    std::deque<Held> held;
+};
+
+// slack: records that are used again keep the room of the largest use, which comes to each in time;
+// and what the timing of threads may make of it.
+void stays_flat(uint32_t workers, double slack)
+{
+    fr_test_heap *heap = fr_test_heap_create();
+    const fr_allocator *allocator = fr_test_heap_allocator(heap);
+    flyrail_config_t made = config(workers);
+    made.allocator = {allocator->allocate, allocator->release, allocator->user};
+    made.cache_limit_bytes = 64u << 10;
+    {
+        Stage stage(made);
+        Cycle cycle(stage);
+        Most early, late;
+        for (uint64_t number = 0; number < cycles && !testing::Test::HasFailure(); number++) {
+            cycle.run(number);
+            flyrail_statistics_t now = stage.statistics();
+            EXPECT_LE(now.cache_bytes, made.cache_limit_bytes);
+            if (number >= warm - window && number < warm)
+                early.take(fr_test_heap_live_bytes(heap), now);
+            if (number >= cycles - window)
+                late.take(fr_test_heap_live_bytes(heap), now);
+        }
+        auto flat = [slack](uint64_t before, uint64_t after) {
+            return static_cast<double>(after) <= static_cast<double>(before) * slack;
+        };
+        if (!handles_wear_out) {
+            EXPECT_PRED2(flat, early.live, late.live);
+        }
+        EXPECT_PRED2(flat, early.payload, late.payload);
+        EXPECT_PRED2(flat, early.history, late.history);
+        EXPECT_PRED2(flat, early.cache, late.cache);
+        EXPECT_PRED2(flat, early.tables, late.tables);
+        // How many ops are under way at once is a matter of timing, and a worker keeps some
+        // records.
+        EXPECT_PRED2(flat, early.ops + (workers > 0 ? op_slab : 0), late.ops);
+        EXPECT_PRED2(flat, early.versions, late.versions);
+        // A worker may be late to leave the lane of an op that is complete.
+        EXPECT_PRED2(flat, early.lanes + workers, late.lanes);
+        cycle.end();
+        flyrail_statistics_t now = stage.statistics();
+        EXPECT_EQ(now.ops_unreleased, 0u);
+        EXPECT_EQ(now.pins, 0u);
+        EXPECT_EQ(now.ops_pending, 0u);
+    }
+    EXPECT_EQ(fr_test_heap_mistakes(heap), 0u);
+    EXPECT_EQ(fr_test_heap_destroy(heap), 0u);
+}
+
+TEST(FlatMemory, without_workers)
+{
+    stays_flat(0, 1.01);
+}
+
+TEST(FlatMemory, with_workers)
+{
+    stays_flat(2, 1.1);
+}
+
+} // namespace

@@ -1,0 +1,29 @@
+/* The store on the seeded scheduler, for C++. */
+#ifndef FR_TESTS_SYSTEMATIC_STORE_CASES_H
+#define FR_TESTS_SYSTEMATIC_STORE_CASES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A reader on the quick path, while a seal replaces the head and the record of the old one is used
+ * anew for a write to another attribute. */
+void body_store_head(void *unused);
+/* Two writers of different ordinals and a reader, while a seal lays out and folds. */
+void body_store_seal(void *unused);
+/* A reader of an older state, while a seal over a held head wants what that state lies in. */
+void body_store_older(void *unused);
+/* Deletes and writes of several ordinals, earlier ops that are judged and later ones that they must
+ * not see, and a reader, while seals make tombstones of the marks. */
+void body_store_deletes(void *unused);
+/* Who asks for a deleted prim, and a delete that adds to the marks of an ordinal, while a seal of
+ * another attribute takes those away. */
+void body_store_marks(void *unused);
+/* A reader of two segments, while rows of both are derived at a sealed ordinal, twice. */
+void body_store_derived(void *unused);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

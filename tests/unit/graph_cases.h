@@ -1,0 +1,59 @@
+/* The graph on one thread, where what happens is known. Each body answers NULL, or the text of the
+ * first check that does not hold. */
+#ifndef FR_TESTS_UNIT_GRAPH_CASES_H
+#define FR_TESTS_UNIT_GRAPH_CASES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* graph_cases.c: acceptance, order, edges, seals. */
+const char *graph_ids(void);
+const char *graph_lane_order(void);
+const char *graph_refusal(void);
+const char *graph_queue_full(void);
+const char *graph_undo(void);
+const char *graph_complete_at_birth(void);
+const char *graph_seal(void);
+const char *graph_scoped_seal(void);
+const char *graph_many_seals(void);
+const char *graph_many_scoped_seals(void);
+const char *graph_many_idle_lanes(void);
+const char *graph_many_run_by_request(void);
+const char *graph_many_blocked(void);
+const char *graph_many_late_tokens(void);
+const char *graph_join_below_seal(void);
+const char *graph_seals_hold_up_seals_only(void);
+const char *graph_producers(void);
+const char *graph_blocked_lane(void);
+const char *graph_failures(void);
+const char *graph_failure_of_producers(void);
+const char *graph_release(void);
+
+/* graph_cases_wait.c: waiting and running. */
+const char *graph_wait_runs_the_chain_only(void);
+const char *graph_poll_runs_one_op(void);
+const char *graph_finite_wait(void);
+const char *graph_wait_many(void);
+const char *graph_wait_unknown(void);
+const char *graph_wait_condition(void);
+const char *graph_wait_cycle(void);
+const char *graph_wait_beneath(void);
+const char *graph_deep_chain(void);
+const char *graph_run_some(void);
+const char *graph_tasks(void);
+const char *graph_split(void);
+const char *graph_trace(void);
+const char *graph_destroy(void);
+
+/* graph_cases_memory.c: bounds, and what happens without memory. */
+const char *graph_lanes_and_records_are_used_again(void);
+const char *graph_open_ordinals(void);
+const char *graph_wide_seal(void);
+const char *graph_failing_allocations(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -183,10 +183,14 @@ static fr_find_kind fr_explore_step(fr_explorer *explorer)
     explorer->id = node->id;
     fr_op *about = op;
     fr_obstacle obstacle = fr_explore_op(explorer, &about);
-    if (about->id > op->id) { /* the op has completed meanwhile, and its lane is at a later one */
+#ifndef FR_MUTATE_EXPLORE_LOOKS_BEHIND
+    /* The op has completed meanwhile, and its lane is at a later one: what that waits for is not of
+     * this chain. */
+    if (about->id > op->id) {
         explorer->depth--;
         return FR_FIND_NOTHING;
     }
+#endif
     switch (obstacle) {
     case FR_OBSTACLE_NONE:
         return fr_explore_claim(explorer, op);

@@ -184,25 +184,31 @@ static void submit_with_edges(uint32_t thread)
         wait_for(fr_load_seq_cst(&ids[thread][k]));
 }
 
-/* A lane that comes to an op with edges as soon as the awaited one is done. */
+/* Lanes that come to an op with edges as soon as the awaited one is done. */
 static void wait_ahead_of_edges(uint32_t thread)
 {
-    uint64_t first = submit_at(1 + thread, (case_op){0});
-    uint64_t producer = submit_at(0, (case_op){0});
-    fr_submission behind = {.has_ordinal = true,
-                            .ordinal = 1 + thread,
-                            .attribute_filter = 1,
-                            .producer_ids = &producer,
-                            .producer_count = 1,
-                            .producer_capacity = 1};
-    uint64_t last = submit_as(&op_type, &behind, (case_op){0});
-    wait_for(first);
-    wait_for(last);
+    for (uint32_t k = 0; k < shape.ops; k++) {
+        uint64_t first = submit_at(1 + thread, (case_op){0});
+        uint64_t producer = submit_at(0, (case_op){0});
+        fr_submission behind = {.has_ordinal = true,
+                                .ordinal = 1 + thread,
+                                .attribute_filter = 1,
+                                .producer_ids = &producer,
+                                .producer_count = 1,
+                                .producer_capacity = 1};
+        uint64_t last = submit_as(&op_type, &behind, (case_op){0});
+        fr_store_seq_cst(&ids[thread][k], first);
+        uint64_t other = fr_load_seq_cst(&ids[(thread + 1) % shape.threads][k]);
+        if (other != 0)
+            wait_for(other);
+        wait_for(last);
+    }
 }
 
 void body_wait_ahead(void *argument)
 {
-    run_case(argument, wait_ahead_of_edges, ((const graph_shape *)argument)->threads * 3);
+    const graph_shape *wanted = argument;
+    run_case(argument, wait_ahead_of_edges, wanted->threads * wanted->ops * 3);
 }
 
 void body_edges(void *argument)

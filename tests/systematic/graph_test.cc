@@ -54,7 +54,7 @@ TEST(SystematicGraph, OpsComeAfterTheirProducers)
 // Rare: what a wait looks at changes between two of its looks.
 TEST(SystematicGraph, WaitsLeaveWhatComesBehind)
 {
-    Explore("SystematicGraph.WaitsLeaveWhatComesBehind", body_wait_ahead, 1500, 1000);
+    Explore("SystematicGraph.WaitsLeaveWhatComesBehind", body_wait_ahead, 1500, 400);
 }
 
 TEST(SystematicGraph, WaitsInsideOpsEnd)

@@ -427,7 +427,10 @@ static ovstage_enqueue_result_t fr_write_call_run(fr_stage *stage, const fr_writ
         return fr_write_refused(OVSTAGE_ERROR_INVALID_HANDLE);
     call.pending = !fr_query_is_ready(call.query);
     call.asks_query = call.pending && !request->some;
-    call.elements = request->some ? (uint32_t)request->row_count : call.query->count;
+    if (request->some)
+        call.elements = (uint32_t)request->row_count;
+    else if (!call.pending) /* else it may just be found out, and is looked at when the op runs */
+        call.elements = call.query->count;
     if (!call.pending)
         result.status = fr_write_check_rows(request, call.query);
     if (result.status == OVSTAGE_OK)

@@ -12,16 +12,21 @@
 
 #define FR_PIECES_PER_THREAD 4 /* so that threads that come late find some */
 
+typedef struct fr_range {
+    fr_stage *stage;
+    void (*body)(uint64_t begin, uint64_t end, void *user);
+    void *user;
+    uint64_t count, piece; /* elements, and those of a call of the body */
+    bool calls_out;        /* the body is the client's */
+} fr_range;
+
 /* Bits of `done`: 0 while pieces are left; 1 set by the job when the last has run; 2 set by a
  * caller that sleeps (from 0), replaced by 1. */
 typedef struct fr_parallel {
     void *slab_word;
     fr_job job;
-    fr_stage *stage;
-    void (*body)(uint64_t begin, uint64_t end, void *user);
-    void *user;
-    uint64_t count, grain;
-    bool calls_out; /* the body is the client's */
+    fr_range range;
+    uint64_t chunk; /* elements of a chunk of the job: some pieces */
     _Atomic uint32_t done;
     _Atomic uint32_t holders; /* the caller, the job */
 } fr_parallel;
@@ -31,15 +36,18 @@ static fr_parallel *fr_parallel_of(fr_job *job)
     return (fr_parallel *)(void *)((char *)job - offsetof(fr_parallel, job));
 }
 
-static void fr_parallel_call(const fr_stage *stage, bool calls_out,
-                             void (*body)(uint64_t begin, uint64_t end, void *user), uint64_t begin,
-                             uint64_t end, void *user)
+/* Piece by piece: a body may have room for so many elements and no more. */
+static void fr_range_call(const fr_range *range, uint64_t begin, uint64_t end)
 {
     fr_callout callout;
-    if (calls_out)
-        fr_callout_begin(&callout, stage);
-    body(begin, end, user);
-    if (calls_out)
+    if (range->calls_out)
+        fr_callout_begin(&callout, range->stage);
+    while (begin < end) {
+        uint64_t more = end - begin < range->piece ? end - begin : range->piece;
+        range->body(begin, begin + more, range->user);
+        begin += more;
+    }
+    if (range->calls_out)
         fr_callout_end(&callout);
 }
 
@@ -47,11 +55,10 @@ static void fr_parallel_body(fr_job *job, uint32_t chunk, fr_worker *worker)
 {
     (void)worker;
     const fr_parallel *parallel = fr_parallel_of(job);
-    uint64_t begin = (uint64_t)chunk * parallel->grain;
-    uint64_t left = parallel->count - begin;
-    uint64_t end = begin + (left < parallel->grain ? left : parallel->grain);
-    fr_parallel_call(parallel->stage, parallel->calls_out, parallel->body, begin, end,
-                     parallel->user);
+    uint64_t begin = (uint64_t)chunk * parallel->chunk;
+    uint64_t left = parallel->range.count - begin;
+    fr_range_call(&parallel->range, begin,
+                  begin + (left < parallel->chunk ? left : parallel->chunk));
 }
 
 static void fr_parallel_finished(fr_job *job, fr_worker *worker)
@@ -68,13 +75,13 @@ static void fr_parallel_let_go(fr_parallel *parallel)
 {
     /* [parallel.holders] pairs [parallel.holders] : re-used only after both are through with it */
     if (fr_sub_acq_rel(&parallel->holders, 1) == 1)
-        fr_slabs_put(&parallel->stage->parallel_jobs, parallel);
+        fr_slabs_put(&parallel->range.stage->parallel_jobs, parallel);
 }
 
 static void fr_parallel_released(fr_job *job)
 {
     fr_parallel *parallel = fr_parallel_of(job);
-    fr_stage *stage = parallel->stage;
+    fr_stage *stage = parallel->range.stage;
     fr_parallel_let_go(parallel);
     /* [parallel.out.less] pairs [parallel.out.read] : a destroying thread sees the object put back
      */
@@ -118,38 +125,35 @@ static void fr_parallel_wait(fr_parallel *parallel)
     }
 }
 
-static uint64_t fr_parallel_grain(uint64_t count, uint64_t grain, uint32_t workers)
+static uint64_t fr_range_piece(uint64_t count, uint64_t grain, uint32_t workers)
 {
-    uint64_t pieces = (uint64_t)(workers + 1) * FR_PIECES_PER_THREAD;
+    uint64_t pieces = workers > 0 ? (uint64_t)(workers + 1) * FR_PIECES_PER_THREAD : 1;
     if (grain == 0)
         grain = (count - 1) / pieces + 1; /* rounded up; count is not 0 */
-    uint64_t least = count / FR_JOB_CHUNKS_MAX + 1;
-    return grain > least ? grain : least;
+    return grain < count ? grain : count;
 }
 
 /* False without memory: nothing was called. */
-static bool fr_parallel_run(fr_stage *stage, bool calls_out, uint64_t count, uint64_t grain,
-                            void (*body)(uint64_t begin, uint64_t end, void *user), void *user)
+static bool fr_range_run(fr_range *range, uint64_t grain)
 {
+    fr_stage *stage = range->stage;
     uint32_t workers = fr_pool_start(stage->pool) ? fr_pool_worker_count(stage->pool) : 0;
-    grain = fr_parallel_grain(count, grain, workers);
-    if (workers == 0 || grain >= count) {
-        fr_parallel_call(stage, calls_out, body, 0, count, user);
+    range->piece = fr_range_piece(range->count, grain, workers);
+    if (workers == 0 || range->piece == range->count) {
+        fr_range_call(range, 0, range->count);
         return true;
     }
     fr_parallel *parallel = fr_slabs_get(&stage->parallel_jobs);
     if (!parallel)
         return false;
-    parallel->stage = stage;
-    parallel->body = body;
-    parallel->user = user;
-    parallel->count = count;
-    parallel->grain = grain;
-    parallel->calls_out = calls_out;
+    uint64_t last_piece = (range->count - 1) / range->piece;
+    parallel->range = *range;
+    parallel->chunk = range->piece * (last_piece / FR_JOB_CHUNKS_MAX + 1);
     fr_store_relaxed(&parallel->done, 0);
     fr_store_relaxed(&parallel->holders, 2);
     fr_add_relaxed(&stage->parallel_jobs_out, 1);
-    fr_job_init(&parallel->job, &fr_parallel_type, (uint32_t)((count - 1) / grain + 1), 0);
+    fr_job_init(&parallel->job, &fr_parallel_type,
+                (uint32_t)((range->count - 1) / parallel->chunk + 1), 0);
     fr_worker *worker = fr_worker_current();
     if (worker && fr_worker_pool(worker) != stage->pool)
         worker = NULL;
@@ -162,7 +166,8 @@ static bool fr_parallel_run(fr_stage *stage, bool calls_out, uint64_t count, uin
 void fr_parallel_own(fr_stage *stage, uint64_t count, uint64_t grain,
                      void (*body)(uint64_t begin, uint64_t end, void *user), void *user)
 {
-    if (count > 0 && !fr_parallel_run(stage, false, count, grain, body, user))
+    fr_range range = {.stage = stage, .body = body, .user = user, .count = count};
+    if (count > 0 && !fr_range_run(&range, grain))
         body(0, count, user);
 }
 
@@ -177,7 +182,9 @@ ovstage_api_status_t flyrail_parallel_for(ovstage_instance_t *instance, uint64_t
         return status;
     if (!body)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "the body is NULL");
-    if (count > 0 && !fr_parallel_run(stage, true, count, grain, body, user))
+    fr_range range = {
+        .stage = stage, .body = body, .user = user, .count = count, .calls_out = true};
+    if (count > 0 && !fr_range_run(&range, grain))
         return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a range of %llu",
                             (unsigned long long)count);
     return OVSTAGE_OK;

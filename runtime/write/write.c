@@ -187,7 +187,8 @@ static void fr_write_accepted(fr_submission *submission, uint64_t id, void *user
 /* Of a call with one entry. */
 static size_t fr_write_positions_bytes(const fr_write_call *call)
 {
-    return call->request->some ? ((size_t)call->elements * sizeof(uint32_t) + 7) / 8 * 8 : 0;
+    size_t size_bytes = sizeof(fr_write_positions) + (size_t)call->elements * sizeof(uint32_t);
+    return call->request->some ? (size_bytes + 7) / 8 * 8 : 0;
 }
 
 /* Bytes beside the op record: entries of a batch, copies of the maps, inner strides. */
@@ -230,8 +231,10 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
     if (status != OVSTAGE_OK)
         return status;
     if (call->request->some) {
-        memcpy(*room, call->request->rows, call->elements * sizeof(uint32_t));
-        payload.rows.positions = (const uint32_t *)(void *)*room;
+        fr_write_positions *positions = (fr_write_positions *)(void *)*room;
+        positions->count = call->elements;
+        memcpy(positions->rows, call->request->rows, call->elements * sizeof(uint32_t));
+        entry->positions = positions;
         *room += fr_write_positions_bytes(call);
     }
     size_t map_bytes = fr_payload_map_bytes(&payload.rows);

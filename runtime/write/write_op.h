@@ -26,6 +26,12 @@ typedef struct fr_write_inner {
     int64_t shape[FR_ROWS_MAX_DIMS], stride_bytes[FR_ROWS_MAX_DIMS];
 } fr_write_inner;
 
+/* Which prims of its query a write is for. */
+typedef struct fr_write_positions {
+    uint32_t count; /* also those that the payload's count does not reach */
+    uint32_t rows[];
+} fr_write_positions;
+
 /* One attribute of a batch: what fr_row_source and fr_write say, packed. */
 typedef struct fr_write_entry {
     fr_attribute *attribute;
@@ -40,7 +46,7 @@ typedef struct fr_write_entry {
         const uint32_t *index_map; /* NULL: none */
         const uint64_t *mask;      /* has_mask */
     };
-    const uint32_t *positions; /* in the block; NULL: the leading prims of the query */
+    const fr_write_positions *positions; /* in the block; NULL: the leading prims of the query */
     union {
         const fr_write_inner *inner; /* in the block; NULL: rows are contiguous */
         fr_array_source *array; /* of an array, in the block; its managed tensors as well; NULL:

@@ -54,12 +54,13 @@ static bool fr_write_meet_packed(fr_op *op, const fr_write_op *write, fr_write_e
 static bool fr_write_meet_positions(fr_op *op, const fr_write_op *write,
                                     const fr_write_entry *entry)
 {
-    for (uint32_t k = 0; k < entry->count; k++) {
-        if (entry->positions[k] < write->query->count)
+    const fr_write_positions *positions = entry->positions;
+    for (uint32_t k = 0; k < positions->count; k++) {
+        if (positions->rows[k] < write->query->count)
             continue;
         fr_op_fail(op, OVSTAGE_ERROR_INVALID_ARGUMENT,
                    "attribute '%s': rows[%u] = %u is outside the query's %u prims",
-                   fr_write_name(write->stage, entry->attribute), k, entry->positions[k],
+                   fr_write_name(write->stage, entry->attribute), k, positions->rows[k],
                    write->query->count);
         return false;
     }

@@ -19,7 +19,6 @@ void fr_write_entry_pack(fr_write_entry *entry, const fr_payload *payload, fr_wr
         entry->mask = rows->mask;
     else
         entry->index_map = rows->index_map;
-    entry->positions = rows->positions;
     entry->row_count = rows->row_count;
     entry->count = rows->count;
     entry->selected_count = rows->selected_count;
@@ -44,7 +43,7 @@ void fr_write_entry_unpack(const fr_write_entry *entry, fr_row_source *rows)
     rows->compact = entry->compact;
     rows->index_map = entry->has_mask ? NULL : entry->index_map;
     rows->mask = entry->has_mask ? entry->mask : NULL;
-    rows->positions = entry->positions;
+    rows->positions = entry->positions ? entry->positions->rows : NULL;
     rows->selected_count = entry->selected_count;
     rows->row_stride_bytes = entry->row_stride_bytes;
     rows->adoptable = entry->adoptable ? entry->managed : NULL;

@@ -213,11 +213,14 @@ TEST_F(RowsTest, L7_over_a_query_that_is_not_ready)
     ovstage_query_handle_t pending = client::query(stage, {{"points", OVSTAGE_FILTER_OP_HAS, {}}});
     ovstage_query_handle_t nobody = client::query(stage, {{"nothing", OVSTAGE_FILTER_OP_HAS, {}}});
     Payload two(Values{20, 30}, 2), four(ramp(4, 40), 4);
+    ovstage_write_data_t leading = two.data; // of three rows
+    leading.count = 2;
     refused(write_rows(stage, pending, attribute, 2, {0}, two.data),
             OVSTAGE_ERROR_INVALID_ARGUMENT);
     ovstage_enqueue_result_t good = write_rows(stage, pending, attribute, 2, {3, 1}, two.data),
                              outside = write_rows(stage, pending, attribute, 2, {0, 4}, two.data),
                              none = write_rows(stage, nobody, attribute, 2, {0, 1}, two.data),
+                             behind = write_rows(stage, pending, attribute, 2, {0, 1, 9}, leading),
                              keys = write_mode(stage, pending, {stage.token("other")}, 2, four.data,
                                                FLYRAIL_WRITE_KEYS_EXIST),
                              prims = write_mode(stage, pending, {stage.token("other")}, 2,
@@ -227,6 +230,11 @@ TEST_F(RowsTest, L7_over_a_query_that_is_not_ready)
     stage.finish(good);
     std::string why = failed(stage, outside);
     EXPECT_NE(why.find("rows[1] = 4"), std::string::npos) << why;
+    why = failed(stage, behind);
+    EXPECT_NE(why.find("rows[2] = 9"), std::string::npos) << why;
+    why = refused(write_rows(stage, pending, attribute, 3, {0, 1, 9}, leading),
+                  OVSTAGE_ERROR_INVALID_ARGUMENT); // it is ready now
+    EXPECT_NE(why.find("rows[2] = 9"), std::string::npos) << why;
     failed(stage, none);
     failed(stage, keys);
     stage.finish(prims);

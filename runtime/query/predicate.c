@@ -79,13 +79,21 @@ static fr_column *fr_predicate_column(const fr_predicate *predicate, uint32_t pr
                                 : NULL;
 }
 
-static bool fr_predicate_parent(const fr_judged *judged, const fr_predicate *predicate,
-                                uint32_t prim)
+ovx_primpath_t fr_judged_parent(const fr_judged *judged, uint32_t prim)
 {
     const fr_dictionary *dictionary = judged->stage->dictionary;
     ovx_primpath_t parent = fr_dictionary_path_parent(dictionary, prim);
-    return parent != OVX_INVALID_PRIMPATH && fr_judged_exists(judged, (uint32_t)parent) &&
-           fr_text_holds(fr_dictionary_path_text(dictionary, parent), predicate, false);
+    bool is_root = parent == 0 || fr_dictionary_path_parent(dictionary, parent) == 0;
+    return !is_root && fr_judged_exists(judged, (uint32_t)parent) ? parent : OVX_INVALID_PRIMPATH;
+}
+
+static bool fr_predicate_parent(const fr_judged *judged, const fr_predicate *predicate,
+                                uint32_t prim)
+{
+    ovx_primpath_t parent = fr_judged_parent(judged, prim);
+    return parent != OVX_INVALID_PRIMPATH &&
+           fr_text_holds(fr_dictionary_path_text(judged->stage->dictionary, parent), predicate,
+                         false);
 }
 
 /* A row of children is an array: one of its elements has to do. Those that are named are looked up,

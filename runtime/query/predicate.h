@@ -31,6 +31,8 @@ void fr_tests_release(fr_stage *stage, fr_tests *tests);
 
 /* Whether an attribute lives on the prim. */
 bool fr_judged_exists(const fr_judged *judged, uint32_t prim);
+/* What usd-parent is of a prim: the root is nobody's, even if it is a prim (D26). 0: none. */
+ovx_primpath_t fr_judged_parent(const fr_judged *judged, uint32_t prim);
 /* Of a prim that exists. */
 bool fr_predicate_holds(const fr_judged *judged, const fr_predicate *predicate, uint32_t prim);
 /* What an operator says of one text: true for one of the values. element: of an array, of which

@@ -119,8 +119,8 @@ static bool fr_derived_row(const fr_judged *judged, fr_derived *derived, fr_rese
         return fr_derived_children(judged, derived, prim);
     ovx_primpath_t id = prim;
     if (reserved == FR_RESERVED_PARENT) {
-        id = fr_dictionary_path_parent(judged->stage->dictionary, prim);
-        if (id == OVX_INVALID_PRIMPATH || !fr_judged_exists(judged, (uint32_t)id))
+        id = fr_judged_parent(judged, prim);
+        if (id == OVX_INVALID_PRIMPATH)
             return true;
     }
     if (!fr_derived_room(&judged->stage->allocator, derived, 1))

@@ -72,6 +72,13 @@ TEST_F(BuiltinTest, R140_paths_parents_and_children_of_what_exists)
     EXPECT_TRUE(rows(stage.query({"/nowhere"}), "usd-path").empty());
 }
 
+TEST_F(BuiltinTest, D26_a_top_level_prim_has_no_parent_even_if_the_root_is_a_prim)
+{
+    make({"/", "/a", "/a/b"}, 1);
+    EXPECT_EQ(rows(stage.query({"/", "/a", "/a/b"}), "usd-parent"), (list{"2: /a"}));
+    EXPECT_EQ(rows(stage.query({"/"}), "usd-children"), (list{"0: /a"}));
+}
+
 TEST_F(BuiltinTest, D6_children_come_in_path_order)
 {
     make({"/p", "/p/b", "/p/a-", "/p/a", "/p/B", "/p/ab"}, 1);

@@ -151,6 +151,15 @@ TEST_F(FilterTest, R50_children_of_a_parent_that_exists)
               (list{"/World/A", "/World/A/B", "/World/C"}));
 }
 
+TEST_F(FilterTest, D26_the_root_is_nobodys_parent)
+{
+    make({"/", "/A", "/A/B"}, "x", 1);
+    EXPECT_EQ(find(stage, {{"usd-parent", OVSTAGE_FILTER_OP_IN, {"/", "/A"}}}), (list{"/A/B"}));
+    EXPECT_EQ(find(stage, {{"usd-parent", OVSTAGE_FILTER_OP_HAS, {}}}), (list{"/A/B"}));
+    EXPECT_EQ(find(stage, {{"usd-parent", OVSTAGE_FILTER_OP_PREFIX, {"/"}}}), (list{"/A/B"}));
+    EXPECT_EQ(find(stage, {{"usd-children", OVSTAGE_FILTER_OP_CONTAINS, {"/A"}}}), (list{"/"}));
+}
+
 TEST_F(FilterTest, R50_parents_of_a_child_that_exists)
 {
     make({"/World", "/World/A", "/World/A/B", "/World/C", "/Lost/D"}, "x", 1);

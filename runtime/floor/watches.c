@@ -87,6 +87,10 @@ ovstage_api_status_t fr_floor_watch_add(fr_floors *floors, const fr_attribute *a
                                         void (*forgotten)(void *user), void *user)
 {
     fr_floor_watches *watches = &floors->watches;
+    if (fr_floors_executed(floors, attribute) >= ordinal) {
+        reached(user);
+        return OVSTAGE_OK;
+    }
     fr_floor_watch *watch = fr_memory_allocate(floors->allocator, sizeof(*watch), 16);
     if (!watch)
         return OVSTAGE_ERROR_OUT_OF_MEMORY;

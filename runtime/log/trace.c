@@ -3,40 +3,104 @@
 #include "runtime/api/callout.h"
 #include "runtime/ops/ops.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 /* The ring that this thread claimed last, and in which trace. */
 static _Thread_local struct {
+    uint64_t number; /* of the thread; 0: it has none yet */
     uint64_t serial;
     fr_trace_ring *ring;
 } fr_trace_mine;
 
-static _Atomic uint64_t fr_trace_serial;
+static _Atomic uint64_t fr_trace_serial, fr_trace_threads;
+
+static uint64_t fr_trace_thread(void)
+{
+    if (fr_trace_mine.number == 0)
+        fr_trace_mine.number = fr_add_relaxed(&fr_trace_threads, 1) + 1;
+    return fr_trace_mine.number;
+}
 
 /* --- recording -------------------------------------------------------------------------------- */
 
+/* With the trace's lock: the ring gets another owner, or none. */
+static void fr_trace_ring_own(fr_trace_ring *ring, uint64_t owner, uint32_t worker_index)
+{
+    fr_mutex_lock(&ring->lock);
+    ring->owner = owner;
+    ring->worker_index = worker_index;
+    fr_mutex_unlock(&ring->lock);
+}
+
+/* With the trace's lock: the thread's ring, else one that is nobody's. NULL: there is none. */
+static fr_trace_ring *fr_trace_find(const fr_trace *trace, uint32_t worker_index)
+{
+    fr_trace_ring *nobodys = NULL;
+    if (!fr_load_relaxed(&trace->running))
+        return NULL;
+    for (uint32_t i = 0; i < trace->ring_count; i++) {
+        if (trace->rings[i]->owner == fr_trace_thread())
+            return trace->rings[i];
+        if (trace->rings[i]->owner == 0 && !nobodys)
+            nobodys = trace->rings[i];
+    }
+    if (nobodys)
+        fr_trace_ring_own(nobodys, fr_trace_thread(), worker_index);
+    return nobodys;
+}
+
+/* Puts one more ring in. False: there is no room, or the trace has ended. */
+static bool fr_trace_add(fr_trace *trace, fr_trace_ring *ring)
+{
+    fr_mutex_lock(&trace->lock);
+    bool fits = fr_load_relaxed(&trace->running) && trace->ring_count < FR_TRACE_RINGS_MAX;
+    if (fits)
+        trace->rings[trace->ring_count++] = ring;
+    else
+        trace->lost_threads++;
+    fr_mutex_unlock(&trace->lock);
+    return fits;
+}
+
 static fr_trace_ring *fr_trace_claim(fr_trace *trace, uint32_t worker_index)
 {
-    fr_trace_ring *ring = fr_memory_allocate_zero(&trace->stage->allocator, sizeof(*ring), 64);
-    bool entered = false;
-    if (ring) {
+    fr_mutex_lock(&trace->lock);
+    fr_trace_ring *ring = fr_trace_find(trace, worker_index);
+    fr_mutex_unlock(&trace->lock);
+    if (!ring) {
+        ring = fr_memory_allocate_zero(&trace->stage->allocator, sizeof(*ring), 64);
+        if (!ring)
+            return NULL; /* the next event tries again */
+        ring->owner = fr_trace_thread();
         ring->worker_index = worker_index;
-        fr_mutex_lock(&trace->lock);
-        entered = fr_load_relaxed(&trace->running) && trace->ring_count < FR_TRACE_RINGS_MAX;
-        if (entered)
-            trace->rings[trace->ring_count++] = ring;
-        else
-            trace->lost_threads++;
-        fr_mutex_unlock(&trace->lock);
-    }
-    if (!entered) {
-        fr_memory_release(&trace->stage->allocator, ring, sizeof(*ring));
-        return NULL; /* the next event tries again */
+        if (!fr_trace_add(trace, ring)) {
+            fr_memory_release(&trace->stage->allocator, ring, sizeof(*ring));
+            return NULL;
+        }
     }
     fr_trace_mine.serial = trace->serial;
     fr_trace_mine.ring = ring;
     return ring;
+}
+
+/* The thread's ring, locked. NULL: it has none. */
+static fr_trace_ring *fr_trace_enter(fr_trace *trace, uint32_t worker_index)
+{
+    fr_trace_ring *ring = fr_trace_mine.serial == trace->serial ? fr_trace_mine.ring : NULL;
+    for (uint32_t looks = 0; looks < 2; looks++) {
+        if (!ring)
+            ring = fr_trace_claim(trace, worker_index);
+        if (!ring)
+            return NULL;
+        fr_mutex_lock(&ring->lock);
+        if (ring->owner == fr_trace_thread())
+            return ring;
+        fr_mutex_unlock(&ring->lock); /* another trace has begun since */
+        ring = NULL;
+    }
+    return NULL;
 }
 
 static uint32_t fr_trace_name_place(fr_trace_ring *ring, const char *name)
@@ -59,7 +123,8 @@ static void fr_trace_ring_fill(fr_trace *trace, fr_trace_ring *ring)
     size_t size_bytes = sizeof(fr_trace_event) * (size_t)capacity;
     fr_trace_event *events = fr_memory_allocate(&trace->stage->allocator, size_bytes, 64);
     fr_mutex_lock(&ring->lock);
-    bool keeps = events && fr_load_relaxed(&trace->running);
+    bool keeps = events && ring->capacity == 0 && ring->owner == fr_trace_thread() &&
+                 fr_load_relaxed(&trace->running);
     if (keeps) {
         ring->events = events;
         ring->capacity = capacity;
@@ -83,18 +148,16 @@ static void fr_trace_ring_append(fr_trace_ring *ring, const char *name, const fr
 static void fr_trace_record(fr_trace *trace, uint32_t worker_index, const char *name,
                             const fr_trace_event *event)
 {
-    fr_trace_ring *ring = fr_trace_mine.ring;
-    if (fr_trace_mine.serial != trace->serial)
-        ring = fr_trace_claim(trace, worker_index);
+    fr_trace_ring *ring = fr_trace_enter(trace, worker_index);
     if (!ring)
         return;
-    fr_mutex_lock(&ring->lock);
     if (ring->capacity == 0) {
         fr_mutex_unlock(&ring->lock);
         fr_trace_ring_fill(trace, ring);
         fr_mutex_lock(&ring->lock);
     }
-    if (fr_load_relaxed(&trace->running)) /* the locks order this with stop */
+    /* The locks order this with stop and start. */
+    if (fr_load_relaxed(&trace->running) && ring->owner == fr_trace_thread())
         fr_trace_ring_append(ring, name, event);
     fr_mutex_unlock(&ring->lock);
 }
@@ -111,7 +174,8 @@ void fr_trace_op(void *user, const fr_op *op, const char *name, uint32_t worker_
 
 /* --- start, stop ------------------------------------------------------------------------------ */
 
-/* Empties the rings; their memory is had anew, in the size that start asks for. */
+/* Empties the rings, which are nobody's then; their memory is had anew, in the size that start asks
+ * for. */
 static void fr_trace_rings_reset(fr_trace *trace, uint32_t events_per_thread)
 {
     fr_mutex_lock(&trace->lock);
@@ -120,13 +184,15 @@ static void fr_trace_rings_reset(fr_trace *trace, uint32_t events_per_thread)
     fr_mutex_unlock(&trace->lock);
     for (uint32_t i = 0; i < ring_count; i++) {
         fr_trace_ring *ring = trace->rings[i];
+        fr_mutex_lock(&trace->lock);
         fr_mutex_lock(&ring->lock);
         fr_trace_event *events = ring->events;
         size_t size_bytes = sizeof(fr_trace_event) * (size_t)ring->capacity;
         ring->events = NULL;
         ring->capacity = ring->name_count = 0;
-        ring->written = ring->lost = 0;
+        ring->written = ring->lost = ring->owner = 0;
         fr_mutex_unlock(&ring->lock);
+        fr_mutex_unlock(&trace->lock);
         fr_memory_release(&trace->stage->allocator, events, size_bytes);
     }
 }
@@ -273,6 +339,8 @@ uint32_t fr_trace_rows(const fr_trace *trace, const fr_trace_ring **rows)
     uint32_t count = 0;
     for (uint32_t i = 0; i < trace->ring_count; i++) {
         const fr_trace_ring *ring = trace->rings[i];
+        if (ring->owner == 0)
+            continue; /* of an earlier trace */
         uint32_t at = count++;
         for (; at > 0 && rows[at - 1]->worker_index > ring->worker_index; at--)
             rows[at] = rows[at - 1];
@@ -300,9 +368,13 @@ void fr_trace_print(fr_trace_out *out, const char *format, ...)
 {
     char piece[512];
     va_list arguments;
+    /* The host's locale may write numbers with a comma. */
+    locale_t hosts = out->plain ? uselocale(out->plain) : (locale_t)0;
     va_start(arguments, format);
     int length = vsnprintf(piece, sizeof(piece), format, arguments);
     va_end(arguments);
+    if (hosts)
+        (void)uselocale(hosts);
     if (length < 0)
         return;
     size_t count = (size_t)length < sizeof(piece) ? (size_t)length : sizeof(piece) - 1;
@@ -335,11 +407,14 @@ static bool fr_trace_write_out(const fr_trace *trace, flyrail_trace_format_t for
     out.user = user;
     out.failed = false;
     out.used = 0;
+    out.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (format == FLYRAIL_TRACE_SVG)
         fr_trace_write_svg(trace, &out);
     else
         fr_trace_write_json(trace, &out);
     fr_trace_print_flush(&out);
+    if (out.plain)
+        freelocale(out.plain);
     return !out.failed;
 }
 

@@ -7,11 +7,14 @@
  * thread. Invariants: a ring has one writer, which takes the ring's lock for each record and looks
  * at `running` inside. Stop clears `running` and then goes through every lock, so that nothing
  * changes any more when it returns: writing the trace out needs no lock. Rings stay until the
- * instance is destroyed. Memory: events_per_thread * 32 bytes for each thread that ran something;
- * at most FR_TRACE_RINGS_MAX threads, what others do is counted as lost. Memory that cannot be had
- * loses events, never an op. */
+ * instance is destroyed; start makes them nobody's. A thread that has recorded elsewhere in between
+ * finds its ring again by its number. Memory: events_per_thread * 32 bytes for each thread that ran
+ * something; at most FR_TRACE_RINGS_MAX threads in a trace, what others do is counted as lost.
+ * Memory that cannot be had loses events, never an op. */
 #ifndef FR_RUNTIME_LOG_TRACE_H
 #define FR_RUNTIME_LOG_TRACE_H
+
+#include <locale.h>
 
 #include "runtime/api/stage.h"
 
@@ -32,6 +35,7 @@ _Static_assert(sizeof(fr_trace_event) == 32, "two to a cache line");
 
 typedef struct fr_trace_ring {
     fr_mutex lock;
+    uint64_t owner;        /* the number of its thread; 0: nobody's. Changed under both locks */
     uint32_t worker_index; /* UINT32_MAX: a client's thread */
     uint32_t capacity;     /* events; 0 until memory was had */
     uint32_t name_count;
@@ -44,7 +48,7 @@ typedef struct fr_trace_ring {
 
 typedef struct fr_trace {
     fr_stage *stage;
-    uint64_t serial;          /* of this trace among all: what a thread remembers its ring by */
+    uint64_t serial;          /* of this object among all: what a thread remembers its ring by */
     _Atomic uint32_t running; /* changed under stage->trace_lock */
     uint32_t writers;         /* under stage->trace_lock: writing out, so it may not be started */
     uint64_t start_ns;
@@ -66,6 +70,7 @@ typedef struct fr_trace_out {
     bool (*write)(const char *text, size_t length, void *user);
     void *user;
     bool failed;
+    locale_t plain; /* in which numbers are written; 0: the host's */
     size_t used;
     char text[4096];
 } fr_trace_out;

@@ -122,6 +122,40 @@ TEST_P(Trace, every_op_that_ran_is_in_it)
     EXPECT_EQ(written(stage, FLYRAIL_TRACE_SVG), svg) << "it may be written again";
 }
 
+// A thread has one ring in each, however often it goes from one to the other.
+TEST_P(Trace, of_two_instances_at_once)
+{
+    Stage other(GetParam());
+    start(1000);
+    ASSERT_EQ(flyrail_trace_start(other.instance, 1000), OVSTAGE_OK);
+    for (uint64_t k = 0; k < 300; k++)
+        for (ovstage_instance_t *it : {stage.instance, other.instance})
+            ASSERT_EQ(flyrail_trace_span(it, "here", k, k, k + 1), OVSTAGE_OK);
+    stop();
+    ASSERT_EQ(flyrail_trace_stop(other.instance), OVSTAGE_OK);
+    for (const Stage *of : {const_cast<const Stage *>(&stage), const_cast<const Stage *>(&other)}) {
+        std::string json = written(*of, FLYRAIL_TRACE_PERFETTO_JSON);
+        EXPECT_EQ(occurrences(json, "thread_name"), 1u);
+        EXPECT_EQ(occurrences(json, "\"cat\":\"span\""), 300u);
+    }
+}
+
+// Of more threads than there are rings, some at a time.
+TEST_P(Trace, threads_that_ended_leave_room_for_the_next_trace)
+{
+    for (int round = 0; round < 5; round++) {
+        start(8);
+        for (int k = 0; k < 60; k++)
+            std::thread([this] {
+                EXPECT_EQ(flyrail_trace_span(stage.instance, "there", 1, 1, 2), OVSTAGE_OK);
+            }).join();
+        stop();
+        std::string json = written(stage, FLYRAIL_TRACE_PERFETTO_JSON);
+        EXPECT_EQ(occurrences(json, "thread_name"), 60u);
+        EXPECT_EQ(occurrences(json, "\"cat\":\"span\""), 60u);
+    }
+}
+
 TEST_P(Trace, a_ring_keeps_the_newest)
 {
     start(4);

@@ -198,7 +198,7 @@ TEST_P(CloneTest, D24_waits_for_what_was_accepted_before_at_or_below_it)
     Gate below, above;
     const Floats two = {2}, nine = {9};
     auto low_task = below.submit(stage, 2);
-    below.wait_entered(); // one worker could begin with the other gate, and this thread runs no task
+    below.wait_entered(); // one worker could begin with the other gate; this thread runs no task
     auto low = stage.write(stage.query({"/A"}), a, 2, two);
     auto made = clone("/A", {"/T"}, 5);
     ovstage_op_wait_result_t out;

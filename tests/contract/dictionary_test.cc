@@ -167,7 +167,7 @@ TEST_F(Dictionary, R159_invalid_is_a_no_op_and_unknown_an_error)
     const ovx_primpath_list_t gone = list({path("/a")});
     release(gone);
     for (const ovx_primpath_list_t bad :
-         {gone, gone + 1, gone ^ 0x1000000u, UINT64_MAX, uint64_t{1}, uint64_t{1} << 63}) {
+         {gone, gone + 1, gone + 0x5000000u, UINT64_MAX, uint64_t{1}, uint64_t{1} << 63}) {
         EXPECT_NE(text(path_dictionary_add_path_list_reference(it, bad)), "");
         EXPECT_NE(text(path_dictionary_release_path_list_reference(it, bad)), "");
         EXPECT_NE(text(path_dictionary_get_num_paths_from_path_list(it, bad, &count)), "");

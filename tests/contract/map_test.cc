@@ -540,6 +540,8 @@ TEST_F(MapTest, D25_bytes_count_from_the_map_on_and_commits_are_never_refused)
     ovstage_map_handle_t handle;
     refused(ovstage_map_attribute(small.instance, all, &desc, 2, nullptr, 0, &handle),
             OVSTAGE_ERROR_QUEUE_FULL);
+    // An op is complete before it is counted.
+    EXPECT_EQ(flyrail_wait_room(small.instance, made.op_limit, 0, forever), OVSTAGE_OK);
     Gate gate; // and a queue that is full of ops
     std::vector<ovstage_enqueue_result_t> ops{gate.submit(small, 1)};
     while (ops.size() < 4)

@@ -27,7 +27,7 @@ check() {
 		head -20 cc.log
 		return 1
 	fi
-	timeout 100 ./pan "${run[@]}" >pan.log 2>&1
+	timeout 300 ./pan "${run[@]}" >pan.log 2>&1
 	local errors states
 	errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.log)
 	states=$(sed -n 's/ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)

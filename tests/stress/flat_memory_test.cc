@@ -206,6 +206,8 @@ void stays_flat(uint32_t workers, double slack)
         // A worker may be late to leave the lane of an op that is complete.
         EXPECT_PRED2(flat, early.lanes + workers, late.lanes);
         cycle.end();
+        // An op is complete before it is counted.
+        EXPECT_EQ(flyrail_wait_room(stage.instance, made.op_limit, 0, forever), OVSTAGE_OK);
         flyrail_statistics_t now = stage.statistics();
         EXPECT_EQ(now.ops_unreleased, 0u);
         EXPECT_EQ(now.pins, 0u);

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -221,8 +222,9 @@ class Stage
 };
 
 // A task that waits, when it runs, until the test lets it go: what is submitted behind it stays
-// pending without a sleep or a guess. Takes up one worker. Without workers nothing runs by itself:
-// no gate is needed.
+// pending without a sleep or a guess. Takes up one worker, as soon as one is free: two gates on one
+// worker run in any order, unless the first has been entered before the second is submitted.
+// Without workers nothing runs by itself: no gate is needed.
 class Gate
 {
   public:
@@ -240,14 +242,14 @@ class Gate
                                         const std::vector<ovstage_op_id_t> &deps = {},
                                         ovstage_api_status_t then = OVSTAGE_OK)
     {
-        status = then;
+        state->status = then;
         flyrail_task_desc_t desc;
         std::memset(&desc, 0, sizeof(desc));
         desc.struct_size = sizeof(desc);
         desc.ordered = ordinal != 0;
         desc.ordinal = ordinal;
         desc.fn = run;
-        desc.user = this;
+        desc.user = state;
         desc.deps = deps.data();
         desc.dep_count = deps.size();
         ovstage_enqueue_result_t result = flyrail_submit_task(stage.instance, &desc);
@@ -256,43 +258,53 @@ class Gate
     }
     void let_go()
     {
-        std::lock_guard<std::mutex> lock(mutex);
-        open = true;
-        changed.notify_all();
+        std::lock_guard<std::mutex> lock(state->mutex);
+        state->open = true;
+        state->changed.notify_all();
     }
     // Until the task runs.
     void wait_entered()
     {
-        std::unique_lock<std::mutex> lock(mutex);
-        changed.wait(lock, [this] { return entered; });
+        std::unique_lock<std::mutex> lock(state->mutex);
+        state->changed.wait(lock, [this] { return state->entered; });
     }
-    // The task may be about to look once more at what goes away here.
+    Gate() = default;
+    Gate(const Gate &) = delete;
+    Gate &operator=(const Gate &) = delete;
     ~Gate()
     {
         let_go();
-        std::unique_lock<std::mutex> lock(mutex);
-        changed.wait(lock, [this] { return !entered || left; });
     }
 
     ovstage_op_id_t id = 0;
 
   private:
+    // The task's own: it may begin, or look once more, when the gate is gone.
+    struct State {
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool entered = false, open = false;
+        ovstage_api_status_t status = OVSTAGE_OK;
+    };
+    // Kept to the end of the program, since nobody knows which task never runs.
+    static State *keep()
+    {
+        static std::mutex mutex;
+        static auto *const all = new std::deque<State>;
+        std::lock_guard<std::mutex> lock(mutex);
+        return &all->emplace_back();
+    }
     static ovstage_api_status_t run(const flyrail_task_context_t *, void *user)
     {
-        Gate *gate = static_cast<Gate *>(user);
-        std::unique_lock<std::mutex> lock(gate->mutex);
-        gate->entered = true;
-        gate->changed.notify_all();
-        gate->changed.wait(lock, [gate] { return gate->open; });
-        gate->left = true;
-        gate->changed.notify_all();
-        return gate->status;
+        State *state = static_cast<State *>(user);
+        std::unique_lock<std::mutex> lock(state->mutex);
+        state->entered = true;
+        state->changed.notify_all();
+        state->changed.wait(lock, [state] { return state->open; });
+        return state->status;
     }
 
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool entered = false, open = false, left = false;
-    ovstage_api_status_t status = OVSTAGE_OK;
+    State *const state = keep();
 };
 
 // A task by its description's parts.

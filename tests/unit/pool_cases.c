@@ -310,6 +310,8 @@ const char *pool_hooks(void)
                              .thread_started = hook,
                              .user = (void *)&hook_calls,
                              .allocator = &fr_allocator_default};
+    fr_store_relaxed(&hook_calls, 0);
+    fr_store_relaxed(&hook_mask, 0);
     fr_pool *pool = fr_pool_create(&config);
     FR_CHECK(pool && fr_pool_start(pool));
     while (fr_load_acquire(&hook_calls) < 3)
@@ -344,7 +346,10 @@ static void counting_pause(void)
 }
 
 /* Once all workers sleep, none of them calls the system again, and no wait of theirs has a
- * deadline. */
+ * deadline. A worker counts as asleep before it makes its last call, and may make one more when it
+ * was woken for what another one has taken: each disturbs a few looks at most. */
+#define DISTURBED_MAX 16
+
 const char *pool_idle_costs_nothing(void)
 {
     static fr_os table;
@@ -353,6 +358,7 @@ const char *pool_idle_costs_nothing(void)
     table.futex_wait = counting_wait;
     table.now_ns = counting_now;
     table.pause = counting_pause;
+    fr_store_relaxed(&calls, 0);
     fr_os_current = &table;
     fr_pool *pool = make_pool(2, &fr_allocator_default);
     FR_CHECK(fr_pool_start(pool));
@@ -360,16 +366,19 @@ const char *pool_idle_costs_nothing(void)
     if (wrong)
         return wrong;
     fr_pool_statistics statistics;
-    uint64_t sleeps;
     do {
+        fr_os_linux.yield();
+        fr_pool_statistics_read(pool, &statistics);
+    } while (statistics.sleeping_count < 2);
+    uint64_t sleeps;
+    uint32_t disturbed = 0;
+    do {
+        FR_CHECK(disturbed++ < DISTURBED_MAX);
         sleeps = fr_load_relaxed(&calls);
-        for (int k = 0; k < 100; k++)
+        for (int k = 0; k < 10000; k++)
             fr_os_linux.yield();
         fr_pool_statistics_read(pool, &statistics);
     } while (statistics.sleeping_count < 2 || fr_load_relaxed(&calls) != sleeps);
-    for (int k = 0; k < 10000; k++)
-        fr_os_linux.yield();
-    FR_CHECK(fr_load_relaxed(&calls) == sleeps);
     FR_CHECK(sleeps < 1000000); /* the mark of a deadline */
     FR_CHECK(statistics.timed_waits_that_found_work == 0);
     FR_CHECK(statistics.tokens_run == 20 && statistics.worker_count == 2);

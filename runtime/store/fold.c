@@ -101,11 +101,26 @@ static fr_version *fr_fold_base(fr_store *store, const fr_segment *segment)
     return version;
 }
 
-static void fr_fold_account_row(fr_segment *segment, fr_change *change, uint32_t row,
-                                uint32_t place, uint64_t ordinal)
+/* Of a list; the pointers and the ordinal are read once, not again for each row. */
+static void fr_fold_account_list(uint64_t *row_ordinals, uint64_t *previous, const uint32_t *rows,
+                                 size_t count, uint64_t ordinal)
 {
-    change->previous[place] = segment->row_ordinals[row];
-    segment->row_ordinals[row] = ordinal;
+    for (size_t k = 0; k < count; k++) {
+        fr_row_ask_for(&row_ordinals[fr_rows_ahead(rows, k, count)]);
+        previous[k] = row_ordinals[rows[k]];
+        row_ordinals[rows[k]] = ordinal;
+    }
+}
+
+static void fr_fold_account_bitmap(uint64_t *row_ordinals, uint64_t *previous,
+                                   const fr_row_set *rows, uint64_t ordinal)
+{
+    for (uint32_t word = 0; word < (rows->universe + 63) / 64; word++)
+        for (uint64_t bits = rows->bitmap[word]; bits; bits &= bits - 1) {
+            uint32_t row = 64 * word + (uint32_t)__builtin_ctzll(bits);
+            previous[row] = row_ordinals[row];
+            row_ordinals[row] = ordinal;
+        }
 }
 
 /* Enters one newly sealed entry in the ordinals of the rows. A client's FULL entry replaces the
@@ -122,18 +137,12 @@ static void fr_fold_account_entry(fr_store *store, fr_segment *segment, fr_versi
     fr_change_retain(version->change);
     version->since = version->change;
     const fr_row_set *rows = &version->change->rows;
-    if (!fr_row_set_is_bitmap(rows)) {
-        for (uint32_t k = 0; k < rows->count; k++) {
-            fr_row_ask_for(&segment->row_ordinals[fr_rows_ahead(rows->rows, k, rows->count)]);
-            fr_fold_account_row(segment, version->change, rows->rows[k], k, version->ordinal);
-        }
-        return;
-    }
-    for (uint32_t word = 0; word < (rows->universe + 63) / 64; word++)
-        for (uint64_t bits = rows->bitmap[word]; bits; bits &= bits - 1) {
-            uint32_t row = 64 * word + (uint32_t)__builtin_ctzll(bits);
-            fr_fold_account_row(segment, version->change, row, row, version->ordinal);
-        }
+    uint64_t *previous = version->change->previous;
+    if (fr_row_set_is_bitmap(rows))
+        fr_fold_account_bitmap(segment->row_ordinals, previous, rows, version->ordinal);
+    else
+        fr_fold_account_list(segment->row_ordinals, previous, rows->rows, rows->count,
+                             version->ordinal);
 }
 
 /* Others get the segment's lock when it was held for so many rows and entries. */

@@ -8,9 +8,10 @@
     do { \
         if (!fr_row_set_is_bitmap(set)) { \
             const uint32_t *rows = (set)->rows; \
-            for (uint32_t k = 0; k < (set)->count; k++) { \
-                ask_for((size_t)fr_rows_ahead(rows, k, (set)->count)); \
-                body((size_t)rows[k], (size_t)k); \
+            const size_t count = (set)->count; \
+            for (size_t k = 0; k < count; k++) { \
+                ask_for((size_t)fr_rows_ahead(rows, k, count)); \
+                body((size_t)rows[k], k); \
             } \
         } else { \
             for (uint32_t word = 0; word < ((set)->universe + 63) / 64; word++) \
@@ -21,19 +22,45 @@
         } \
     } while (0)
 
+/* Pieces that each fit a register: arrays of a whole row would be written to the stack as well. */
+typedef struct fr_row_piece {
+    uint64_t words[2];
+} fr_row_piece;
+
+#define FR_ROW_PIECES(width, move) \
+    do { \
+        size_t at = 0; \
+        for (; (width)-at >= 16; at += 16) \
+            move(fr_row_piece, at); \
+        if ((width)&8) { \
+            move(uint64_t, at); \
+            at += 8; \
+        } \
+        if ((width)&4) { \
+            move(uint32_t, at); \
+            at += 4; \
+        } \
+        if ((width)&2) { \
+            move(uint16_t, at); \
+            at += 2; \
+        } \
+        if ((width)&1) \
+            move(uint8_t, at); \
+    } while (0)
+
 static inline __attribute__((always_inline)) void fr_row_swap(unsigned char *a, unsigned char *b,
                                                               size_t width)
 {
-    unsigned char kept[128];
-    while (width > 0) {
-        size_t n = width < sizeof(kept) ? width : sizeof(kept);
-        memcpy(kept, a, n);
-        memcpy(a, b, n);
-        memcpy(b, kept, n);
-        a += n;
-        b += n;
-        width -= n;
-    }
+#define FR_SWAP_PIECE(type, at) \
+    do { \
+        type of_a, of_b; \
+        memcpy(&of_a, a + (at), sizeof(type)); \
+        memcpy(&of_b, b + (at), sizeof(type)); \
+        memcpy(a + (at), &of_b, sizeof(type)); \
+        memcpy(b + (at), &of_a, sizeof(type)); \
+    } while (0)
+    FR_ROW_PIECES(width, FR_SWAP_PIECE);
+#undef FR_SWAP_PIECE
 }
 
 void fr_fold_rows_swap(const fr_row_set *set, unsigned char *full, unsigned char *part,
@@ -125,6 +152,48 @@ void fr_fold_rows_catch_up(const fr_row_set *set, fr_buffer *full, const fr_buff
                            uint32_t row_bytes, fr_buffer **let_go)
 {
     fr_fold_copy(set, full, FR_FOLD_AT_ROW, from, FR_FOLD_AT_ROW, row_bytes, let_go);
+}
+
+static inline __attribute__((always_inline)) void fr_row_relieve(unsigned char *saved,
+                                                                 unsigned char *full,
+                                                                 const unsigned char *from,
+                                                                 size_t width)
+{
+#define FR_RELIEVE_PIECE(type, at) \
+    do { \
+        type old, next; \
+        memcpy(&old, full + (at), sizeof(type)); \
+        memcpy(&next, from + (at), sizeof(type)); \
+        memcpy(saved + (at), &old, sizeof(type)); \
+        memcpy(full + (at), &next, sizeof(type)); \
+    } while (0)
+    FR_ROW_PIECES(width, FR_RELIEVE_PIECE);
+#undef FR_RELIEVE_PIECE
+}
+
+void fr_fold_rows_relieve(const fr_row_set *set, fr_buffer *saved, fr_buffer *full,
+                          const fr_buffer *from, uint32_t row_bytes, fr_buffer **let_go)
+{
+    if (full->holds_slices) {
+        fr_fold_rows_save(set, saved, full, row_bytes, let_go);
+        fr_fold_rows_catch_up(set, full, from, row_bytes, let_go);
+        return;
+    }
+    unsigned char *places = saved->data, *targets = full->data;
+    const unsigned char *sources = from->data;
+#define FR_ASK_FOR_BOTH(row) \
+    (fr_row_ask_for(targets + (row)*width), __builtin_prefetch(sources + (row)*width))
+#define FR_RELIEVE_ROW(row, place) \
+    fr_row_relieve(places + (place)*width, targets + (row)*width, sources + (row)*width, width)
+#define FR_RELIEVE(w) \
+    do { \
+        const size_t width = (w); \
+        FR_FOLD_EACH(set, FR_ASK_FOR_BOTH, FR_RELIEVE_ROW); \
+    } while (0)
+    FR_ROWS_BY_WIDTH(row_bytes, FR_RELIEVE);
+#undef FR_RELIEVE
+#undef FR_RELIEVE_ROW
+#undef FR_ASK_FOR_BOTH
 }
 
 uint64_t fr_fold_rows_elements(const fr_row_set *set, const fr_buffer *buffer, bool full)

@@ -20,6 +20,11 @@ void fr_fold_rows_save(const fr_row_set *set, fr_buffer *part, const fr_buffer *
 void fr_fold_rows_catch_up(const fr_row_set *set, fr_buffer *full, const fr_buffer *from,
                            uint32_t row_bytes, fr_buffer **let_go);
 
+/* Both in one pass over the rows: what they were goes out of the full payload, what they are in the
+ * other one into it. */
+void fr_fold_rows_relieve(const fr_row_set *set, fr_buffer *saved, fr_buffer *full,
+                          const fr_buffer *from, uint32_t row_bytes, fr_buffer **let_go);
+
 /* Of slices: the elements of the set's rows, in a full payload or in its own. */
 uint64_t fr_fold_rows_elements(const fr_row_set *set, const fr_buffer *buffer, bool full);
 

@@ -32,10 +32,11 @@ static fr_version *fr_head_copy_find(const fr_version *head)
 }
 
 /* Turns a FULL entry into an UNDO with `saved`, which gets the rows that the next newer entry
- * changed; returns the payload that it had. NULL when somebody reads it after all. Readers choose
- * and pin under the same lock: they find the one or the other. */
+ * changed; returns the payload that it had, with those rows as the head has them. NULL when
+ * somebody reads it after all. Readers choose and pin under the same lock: they find the one or the
+ * other. */
 static fr_buffer *fr_head_copy_detach(fr_store *store, fr_segment *segment, fr_version *version,
-                                      fr_buffer *saved)
+                                      const fr_version *head, fr_buffer *saved)
 {
     fr_change *change = version->newer->since;
     fr_buffer *whole = NULL;
@@ -47,8 +48,8 @@ static fr_buffer *fr_head_copy_detach(fr_store *store, fr_segment *segment, fr_v
 #endif
     if (alone) {
         whole = version->buffer;
-        fr_fold_rows_save(&change->rows, saved, whole, segment->column->row_bytes,
-                          &store->seal_let_go);
+        fr_fold_rows_relieve(&change->rows, saved, whole, head->buffer, segment->column->row_bytes,
+                             &store->seal_let_go);
         fr_change_retain(change);
         version->kind = FR_VERSION_UNDO;
         version->change = change;
@@ -71,16 +72,16 @@ static fr_buffer *fr_head_copy_of_older(fr_store *store, fr_segment *segment,
     fr_buffer *saved = fr_column_buffer(segment->column, store->buffers, places);
     if (!saved)
         return NULL;
-    fr_buffer *whole = fr_head_copy_detach(store, segment, older, saved);
+    fr_buffer *whole = fr_head_copy_detach(store, segment, older, head, saved);
     if (!whole) {
         fr_buffer_release(store->buffers, saved);
         return NULL;
     }
-    for (const fr_version *version = older->newer;; version = version->newer) {
+    for (const fr_version *version = older->newer; version != head;) {
+        version = version->newer;
         fr_head_copy_catch_up(store, segment, version->since, whole, head);
-        if (version == head)
-            return whole;
     }
+    return whole;
 }
 
 /* --- a spare ---------------------------------------------------------------------------------- */

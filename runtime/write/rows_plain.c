@@ -37,14 +37,13 @@ void fr_rows_scatter_indexed(void *destination, const uint32_t *indices, const v
 }
 
 #if defined(__x86_64__)
-/* Copies go through so many neighbouring pages in step, a line of each in turn: their fetches and
- * write-outs overlap, which one page after the other does not give. */
-#define FR_STREAM_PAGES 4u
-#define FR_STREAM_PAGE_BYTES ((size_t)4096)
-#define FR_STREAM_BLOCK_BYTES (FR_STREAM_PAGES * FR_STREAM_PAGE_BYTES)
+/* How far ahead of a line its source is asked for: a page, which the fetches of the hardware do not
+ * cross. */
+#define FR_STREAM_AHEAD_BYTES ((size_t)4096)
 
 static inline void fr_rows_stream_line(unsigned char *to, const unsigned char *from)
 {
+    __builtin_prefetch((const void *)((uintptr_t)from + FR_STREAM_AHEAD_BYTES));
     __m128i a = _mm_loadu_si128((const __m128i *)(const void *)from);
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + 16));
     __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + 32));
@@ -56,8 +55,9 @@ static inline void fr_rows_stream_line(unsigned char *to, const unsigned char *f
 }
 
 /* Stores past the caches: a large payload is not read again before it would have been evicted, and
- * a normal store would first fetch each line that it overwrites. The fence makes the weakly ordered
- * stores visible before whatever publishes the copy. */
+ * a normal store would first fetch each line that it overwrites. Line after line, since a core can
+ * have few lines of such stores open at a time. The fence makes the weakly ordered stores visible
+ * before whatever publishes the copy. */
 static void fr_rows_copy_streaming(unsigned char *to, const unsigned char *from, size_t size_bytes)
 {
     size_t head_bytes = (64 - ((uintptr_t)to & 63)) & 63;
@@ -65,13 +65,6 @@ static void fr_rows_copy_streaming(unsigned char *to, const unsigned char *from,
     to += head_bytes;
     from += head_bytes;
     size_bytes -= head_bytes;
-    for (; size_bytes >= FR_STREAM_BLOCK_BYTES; size_bytes -= FR_STREAM_BLOCK_BYTES) {
-        for (size_t line = 0; line < FR_STREAM_PAGE_BYTES; line += 64)
-            for (size_t page = 0; page < FR_STREAM_BLOCK_BYTES; page += FR_STREAM_PAGE_BYTES)
-                fr_rows_stream_line(to + page + line, from + page + line);
-        to += FR_STREAM_BLOCK_BYTES;
-        from += FR_STREAM_BLOCK_BYTES;
-    }
     for (; size_bytes >= 64; size_bytes -= 64, to += 64, from += 64)
         fr_rows_stream_line(to, from);
     memcpy(to, from, size_bytes);

@@ -55,7 +55,7 @@
 #define FR_ROWS_AHEAD 16u
 
 /* The row to ask for at place k. */
-static inline uint32_t fr_rows_ahead(const uint32_t *rows, uint32_t k, uint32_t count)
+static inline uint32_t fr_rows_ahead(const uint32_t *rows, size_t k, size_t count)
 {
     return rows[k + FR_ROWS_AHEAD < count ? k + FR_ROWS_AHEAD : k];
 }

@@ -83,6 +83,10 @@ _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 
 /* Memory, zeroed, aligned to a page, touched; ends the program when there is none. */
 void *bench_allocate(size_t size_bytes);
 void bench_free(void *memory);
+/* The same in the kind of pages that the stage has for large payloads, so that a yardstick which
+ * moves the same bytes has them no better and no worse. */
+void *bench_allocate_payload(size_t size_bytes);
+void bench_free_payload(void *memory, size_t size_bytes);
 /* NAN for none. Sorts the figures. */
 double bench_median(double *figures, size_t count);
 double bench_percentile(double *sorted, size_t count, double part);

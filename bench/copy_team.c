@@ -129,17 +129,16 @@ void copy_past_caches(void *to, const void *from, size_t size_bytes)
 {
     size_t done = 0;
 #if defined(__x86_64__)
-    enum { PAGES = 4, PAGE_SIZE = 4096, PART = 16 };
-    for (; size_bytes - done >= PAGES * PAGE_SIZE; done += PAGES * PAGE_SIZE)
-        for (size_t at = 0; at < PAGE_SIZE; at += PART * 4)
-            for (size_t page = 0; page < PAGES; page++)
-                for (size_t part = 0; part < 4; part++) {
-                    size_t offset = done + page * PAGE_SIZE + at + part * PART;
-                    _mm_stream_si128(
-                        (__m128i *)(void *)((char *)to + offset),
-                        _mm_loadu_si128(
-                            (const __m128i *)(const void *)((const char *)from + offset)));
-                }
+    enum { LINE = 64, PART = 16, AHEAD = 4096 };
+    for (; size_bytes - done >= LINE; done += LINE) {
+        __m128i parts[LINE / PART];
+        __builtin_prefetch((const void *)((uintptr_t)from + done + AHEAD));
+        for (size_t part = 0; part < LINE / PART; part++)
+            parts[part] = _mm_loadu_si128(
+                (const __m128i *)(const void *)((const char *)from + done + part * PART));
+        for (size_t part = 0; part < LINE / PART; part++)
+            _mm_stream_si128((__m128i *)(void *)((char *)to + done + part * PART), parts[part]);
+    }
     _mm_sfence();
 #endif
     memcpy((char *)to + done, (const char *)from + done, size_bytes - done);

@@ -21,7 +21,7 @@ void copy_team_copy(copy_team *team, copy_function *copy, void *to, const void *
                     size_t size_bytes);
 /* memcpy. */
 void copy_plain(void *to, const void *from, size_t size_bytes);
-/* With stores that go past the caches, four pages in step, where the machine has such. */
+/* With stores that go past the caches, where the machine has such. */
 void copy_past_caches(void *to, const void *from, size_t size_bytes);
 
 #endif

@@ -30,7 +30,7 @@ static void *open_full(const bench_options *options, uint32_t rows, DLDataType t
     self->thread_count = options->worker_count > 0 ? options->worker_count : 1;
     self->source = bench_allocate(self->size_bytes);
     for (int i = 0; i < ROTATING; i++)
-        self->targets[i] = bench_allocate(self->size_bytes);
+        self->targets[i] = bench_allocate_payload(self->size_bytes);
     stage_open(&self->stage, options->worker_count, true);
     self->attribute = stage_token(&self->stage, "bench:column");
     ovx_primpath_t *paths = stage_paths(&self->stage, "/Full/P", 0, rows);
@@ -65,7 +65,7 @@ static void close_full(void *state)
     stage_close(&self->stage);
     bench_free(self->source);
     for (int i = 0; i < ROTATING; i++)
-        bench_free(self->targets[i]);
+        bench_free_payload(self->targets[i], self->size_bytes);
     bench_free(self);
 }
 

@@ -30,7 +30,7 @@ static void *open_parallel(const bench_options *options)
         self->attributes[lane] = stage_token(&self->two, lane ? "bench:b" : "bench:a");
         self->sources[lane] = bench_allocate(self->size_bytes);
         for (int i = 0; i < ROTATING; i++)
-            self->targets[lane][i] = bench_allocate(self->size_bytes);
+            self->targets[lane][i] = bench_allocate_payload(self->size_bytes);
         payload_set(&self->payloads[lane], self->sources[lane], rows, stage_float3);
     }
     ovx_primpath_t *paths = stage_paths(&self->two, "/Parallel/P", 0, rows);
@@ -50,7 +50,7 @@ static void close_parallel(void *state)
     for (int lane = 0; lane < LANES; lane++) {
         bench_free(self->sources[lane]);
         for (int i = 0; i < ROTATING; i++)
-            bench_free(self->targets[lane][i]);
+            bench_free_payload(self->targets[lane][i], self->size_bytes);
     }
     bench_free(self);
 }

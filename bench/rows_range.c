@@ -51,7 +51,7 @@ static void *open_range(const bench_options *options)
     size_t size_bytes = (size_t)self->row_count * ROW_SIZE;
     self->source = bench_allocate((size_t)self->change_count[ALL_OF_MANY] * ROW_SIZE);
     self->gathered = bench_allocate((size_t)self->change_count[ALL_OF_MANY] * ROW_SIZE);
-    self->head = bench_allocate(size_bytes);
+    self->head = bench_allocate_payload(size_bytes);
     stage_open(&self->stage, options->worker_count, true);
     self->attribute = stage_token(&self->stage, "bench:position");
     ovx_primpath_t *paths = stage_paths(&self->stage, "/Range/P", 0, self->row_count);
@@ -89,7 +89,7 @@ static void close_range(void *state)
     stage_close(&self->stage);
     bench_free(self->source);
     bench_free(self->gathered);
-    bench_free(self->head);
+    bench_free_payload(self->head, (size_t)self->row_count * ROW_SIZE);
     bench_free(self);
 }
 

@@ -44,8 +44,8 @@ static void *open_subset(const bench_options *options)
     self->repeats = options->quick ? 20 : 200;
     size_t size_bytes = (size_t)self->row_count * ROW_SIZE;
     self->source = bench_allocate((size_t)self->change_count * ROW_SIZE);
-    self->head = bench_allocate(size_bytes);
-    self->other = bench_allocate(size_bytes);
+    self->head = bench_allocate_payload(size_bytes);
+    self->other = bench_allocate_payload(size_bytes);
     stage_open(&self->stage, options->worker_count, true);
     self->attribute = stage_token(&self->stage, "bench:position");
     self->paths = stage_paths(&self->stage, "/Subset/P", 0, self->row_count);
@@ -75,8 +75,9 @@ static void close_subset(void *state)
     stage_close(&self->stage);
     bench_free(self->paths);
     bench_free(self->source);
-    bench_free(self->head);
-    bench_free(self->other);
+    size_t size_bytes = (size_t)self->row_count * ROW_SIZE;
+    bench_free_payload(self->head, size_bytes);
+    bench_free_payload(self->other, size_bytes);
     bench_free(self);
 }
 

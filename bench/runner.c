@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 void bench_die(const char *format, ...)
 {
@@ -30,6 +31,36 @@ void *bench_allocate(size_t size_bytes)
 void bench_free(void *memory)
 {
     free(memory);
+}
+
+static size_t payload_bytes(size_t size_bytes)
+{
+    enum { LARGE_PAGE = 2 << 20 };
+    return (size_bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
+/* Twice as much address space as is used: a large page begins somewhere in the first half. What is
+ * not touched costs nothing. */
+void *bench_allocate_payload(size_t size_bytes)
+{
+    size_t rounded = payload_bytes(size_bytes);
+    char *mapped = mmap(NULL, 2 * rounded, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED)
+        bench_die("no memory for %zu bytes", size_bytes);
+    size_t before = payload_bytes((uintptr_t)mapped) - (uintptr_t)mapped;
+    if (before > 0)
+        munmap(mapped, before);
+    munmap(mapped + before + rounded, rounded - before);
+    (void)madvise(mapped + before, rounded,
+                  MADV_HUGEPAGE); /* small ones where there are no large */
+    memset(mapped + before, 0, rounded);
+    return mapped + before;
+}
+
+void bench_free_payload(void *memory, size_t size_bytes)
+{
+    munmap(memory, payload_bytes(size_bytes));
 }
 
 static int compare_figures(const void *a, const void *b)

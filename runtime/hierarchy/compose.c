@@ -13,6 +13,9 @@
 #define FR_COMPOSE_GRAIN 256u
 #endif
 
+/* Nodes whose matrices are asked for before it is their turn. */
+#define FR_COMPOSE_AHEAD 8u
+
 static const double fr_identity[FR_MATRIX_ELEMENTS] = {1, 0, 0, 0, 0, 1, 0, 0,
                                                        0, 0, 1, 0, 0, 0, 0, 1};
 
@@ -59,11 +62,24 @@ static void fr_compose_node(fr_forest *forest, uint32_t node)
     }
 }
 
+/* Where few nodes moved, their matrices lie anywhere. */
+FR_ASKS void fr_compose_ask_for(const fr_forest *forest, uint32_t node)
+{
+    uint32_t parent = forest->parent[node];
+    fr_matrix_ask_for(fr_forest_local(forest, node));
+    fr_matrix_ask_for(fr_forest_world(forest, node));
+    if (parent != FR_FOREST_NONE)
+        fr_matrix_ask_for(fr_forest_world(forest, parent));
+}
+
 static void fr_compose_some(uint64_t begin, uint64_t end, void *user)
 {
     fr_forest *forest = user;
-    for (uint64_t k = begin; k < end; k++)
+    for (uint64_t k = begin; k < end; k++) {
+        fr_compose_ask_for(forest,
+                           forest->list[k + FR_COMPOSE_AHEAD < end ? k + FR_COMPOSE_AHEAD : k]);
         fr_compose_node(forest, forest->list[k]);
+    }
 }
 
 /* By one thread, since nodes share words. */

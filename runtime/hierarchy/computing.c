@@ -52,7 +52,8 @@ typedef struct fr_input {
     DLDataType dtype;
     /* A node's row; NULL: it has none any more. */
     void (*apply)(fr_forest *forest, uint32_t node, const void *row, uint8_t role);
-    uint64_t end; /* what is read up to */
+    const double *matrices; /* by node, that apply looks at; NULL: none */
+    uint64_t end;           /* what is read up to */
     uint64_t
         known; /* what the forest has is of then, or was changed since; UINT64_MAX: of nowhen */
     uint64_t least; /* and is so from here on only */
@@ -87,6 +88,10 @@ static ovstage_api_status_t fr_computing_apply(fr_computing *computing, const fr
         return fr_computing_no_memory(computing);
     const unsigned char *row = part->is_delete ? NULL : part->data;
     for (uint32_t k = 0; k < part->count; k++) {
+        if (input->matrices && part->positions)
+            fr_matrix_ask_for(input->matrices +
+                              (size_t)fr_rows_ahead(part->positions, k, part->count) *
+                                  FR_MATRIX_ELEMENTS);
         input->apply(forest, part->positions ? part->positions[k] : k, row,
                      (uint8_t)part->schema.semantic);
         row = row ? row + part->schema.row_bytes : NULL;
@@ -196,13 +201,11 @@ static ovstage_api_status_t fr_computing_inputs(fr_computing *computing)
     fr_forest *forest = computing->forest;
     bool known = forest->inputs_known;
     const fr_input local = {
-        compute->local, {kDLFloat, 64, FR_MATRIX_ELEMENTS},    fr_input_local,
+        compute->local, {kDLFloat, 64, FR_MATRIX_ELEMENTS},    fr_input_local,  forest->local,
         compute->input, known ? forest->local_at : UINT64_MAX, forest->local_at};
-    const fr_input reset = {compute->reset,
-                            {kDLBool, 8, 1},
-                            fr_input_reset,
-                            compute->input,
-                            known ? forest->reset_at : UINT64_MAX,
+    const fr_input reset = {compute->reset,  {kDLBool, 8, 1},
+                            fr_input_reset,  NULL,
+                            compute->input,  known ? forest->reset_at : UINT64_MAX,
                             forest->reset_at};
     forest->inputs_known = false;
     ovstage_api_status_t status = fr_computing_input(computing, &local, FR_NODE_LOCAL);
@@ -237,6 +240,7 @@ static ovstage_api_status_t fr_computing_outputs(fr_computing *computing)
     const fr_input world = {computing->compute->world,
                             {kDLFloat, 64, FR_MATRIX_ELEMENTS},
                             fr_output_world,
+                            forest->world,
                             at,
                             forest->outputs_known ? forest->world_at : UINT64_MAX,
                             forest->world_from};

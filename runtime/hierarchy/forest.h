@@ -17,6 +17,7 @@
 
 #include "runtime/api/stage.h"
 #include "runtime/query/query.h"
+#include "runtime/write/rows_width.h"
 
 #define FR_FOREST_NONE UINT32_MAX
 #define FR_MATRIX_ELEMENTS 16
@@ -75,6 +76,11 @@ uint32_t fr_bits_list(const uint64_t *bits, uint32_t first, uint32_t end, uint32
 static inline bool fr_matrix_is(const void *a, const void *b)
 {
     return memcmp(a, b, FR_MATRIX_BYTES) == 0;
+}
+
+FR_ASKS void fr_matrix_ask_for(const double *matrix)
+{
+    fr_row_ask_to_write((const unsigned char *)matrix, FR_MATRIX_BYTES);
 }
 
 static inline double *fr_forest_local(const fr_forest *forest, uint32_t node)

@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void fr_row_swap(unsigned char *a, 
 void fr_fold_rows_swap(const fr_row_set *set, unsigned char *full, unsigned char *part,
                        uint32_t row_bytes)
 {
-#define FR_ASK_FOR_ROW(row) fr_row_ask_for(full + (row)*width)
+#define FR_ASK_FOR_ROW(row) fr_row_ask_to_write(full + (row)*width, width)
 #define FR_SWAP_ROW(row, place) fr_row_swap(full + (row)*width, part + (place)*width, width)
 #define FR_SWAP(w) \
     do { \
@@ -120,8 +120,10 @@ static inline __attribute__((always_inline)) void fr_fold_copy(
     unsigned char *targets = to->data;
     const unsigned char *sources = from->data;
 #define FR_ASK_FOR_ROWS(row) \
-    ((void)(to_side == FR_FOLD_AT_ROW ? fr_row_ask_for(targets + (row)*width) : (void)0), \
-     (void)(from_side == FR_FOLD_AT_ROW ? __builtin_prefetch(sources + (row)*width) : (void)0))
+    ((void)(to_side == FR_FOLD_AT_ROW ? fr_row_ask_to_write(targets + (row)*width, width) \
+                                      : (void)0), \
+     (void)(from_side == FR_FOLD_AT_ROW ? fr_row_ask_to_read(sources + (row)*width, width) \
+                                        : (void)0))
 #define FR_COPY_ROW(row, place) \
     fr_row_move(targets + fr_fold_at(to_side, (row), (place)) * width, \
                 sources + fr_fold_at(from_side, (row), (place)) * width, width)
@@ -182,7 +184,8 @@ void fr_fold_rows_relieve(const fr_row_set *set, fr_buffer *saved, fr_buffer *fu
     unsigned char *places = saved->data, *targets = full->data;
     const unsigned char *sources = from->data;
 #define FR_ASK_FOR_BOTH(row) \
-    (fr_row_ask_for(targets + (row)*width), __builtin_prefetch(sources + (row)*width))
+    (fr_row_ask_to_write(targets + (row)*width, width), \
+     fr_row_ask_to_read(sources + (row)*width, width))
 #define FR_RELIEVE_ROW(row, place) \
     fr_row_relieve(places + (place)*width, targets + (row)*width, sources + (row)*width, width)
 #define FR_RELIEVE(w) \

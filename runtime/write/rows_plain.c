@@ -13,7 +13,7 @@ void fr_rows_gather_indexed(void *destination, const void *source, const uint32_
     const unsigned char *from = source;
 #define FR_GATHER(w) \
     for (uint32_t k = 0; k < n; k++) { \
-        __builtin_prefetch(from + (size_t)fr_rows_ahead(indices, k, n) * (w)); \
+        fr_row_ask_to_read(from + (size_t)fr_rows_ahead(indices, k, n) * (w), (w)); \
         fr_row_move(to + (size_t)k * (w), from + (size_t)indices[k] * (w), (w)); \
     } \
     (void)0
@@ -28,7 +28,7 @@ void fr_rows_scatter_indexed(void *destination, const uint32_t *indices, const v
     const unsigned char *from = source;
 #define FR_SCATTER(w) \
     for (uint32_t k = 0; k < n; k++) { \
-        fr_row_ask_for(to + (size_t)fr_rows_ahead(indices, k, n) * (w)); \
+        fr_row_ask_to_write(to + (size_t)fr_rows_ahead(indices, k, n) * (w), (w)); \
         fr_row_move(to + (size_t)indices[k] * (w), from + (size_t)k * (w), (w)); \
     } \
     (void)0

@@ -60,9 +60,29 @@ static inline uint32_t fr_rows_ahead(const uint32_t *rows, size_t k, size_t coun
     return rows[k + FR_ROWS_AHEAD < count ? k + FR_ROWS_AHEAD : k];
 }
 
-static inline void fr_row_ask_for(const void *row)
+/* What only asks for memory is inlined by force: of a call that does nothing else the compiler
+ * believes that it has no effect, and leaves it out. */
+#define FR_ASKS static inline __attribute__((always_inline))
+
+FR_ASKS void fr_row_ask_for(const void *row)
 {
     __builtin_prefetch(row, 1);
+}
+
+/* A row of so many bytes, to be written or only read: both lines of one that takes two, as a matrix
+ * does; of a longer one what comes behind them is fetched without being asked for. */
+FR_ASKS void fr_row_ask_to_write(const unsigned char *row, size_t width)
+{
+    __builtin_prefetch(row, 1);
+    if (width > 64)
+        __builtin_prefetch(row + 64, 1);
+}
+
+FR_ASKS void fr_row_ask_to_read(const unsigned char *row, size_t width)
+{
+    __builtin_prefetch(row);
+    if (width > 64)
+        __builtin_prefetch(row + 64);
 }
 
 static inline __attribute__((always_inline)) void fr_row_move(void *destination, const void *source,

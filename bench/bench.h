@@ -19,6 +19,7 @@ typedef struct bench_options {
     uint32_t rounds;
     bool quick;          /* smaller sizes: to see that it runs, not for figures */
     const char *only;    /* part of the names of the rows to run, or NULL */
+    bool only_exact;     /* or the name of one */
     const char *folder;  /* for the results */
     const char *library; /* libflyrail.so, for its size, or NULL */
     const char *program; /* this program, to run yardsticks in processes of their own */

@@ -25,7 +25,8 @@ static const char help[] =
     "\n"
     "Measures flyrail beside oneTBB, StarPU, libgomp, libuv, memcpy and plain loops, in turn.\n"
     "\n"
-    "  --only TEXT       only rows whose name or theme contains TEXT; --list shows the names\n"
+    "  --only TEXT       only the row of that name (--list shows them); if there is none,\n"
+    "                    those whose name or theme contains TEXT\n"
     "  --list            the rows\n"
     "  --rounds N        rounds of each row (9)\n"
     "  --workers N       workers of flyrail and threads of the yardsticks (as many as CPUs)\n"
@@ -143,6 +144,15 @@ static const char *find_library(const char *program)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
+static bool is_row_name(const char *text)
+{
+    bool is_name = false;
+    for (int i = 0; text && i < THEME_COUNT; i++)
+        for (size_t k = 0; k < themes[i]->row_count; k++)
+            is_name = is_name || strcmp(themes[i]->rows[k].name, text) == 0;
+    return is_name;
+}
+
 static void list_rows(void)
 {
     for (int i = 0; i < THEME_COUNT; i++)
@@ -176,7 +186,7 @@ static bool run_rows(const bench_options *options)
     report_machine(&machine, options);
     for (int i = 0; i < THEME_COUNT; i++) {
         for (size_t k = 0; k < themes[i]->row_count && count < MOST_RESULTS; k++) {
-            if (!bench_row_selected(themes[i], &themes[i]->rows[k], options->only))
+            if (!bench_row_selected(themes[i], &themes[i]->rows[k], options))
                 continue;
             bench_row_run(themes[i], &themes[i]->rows[k], options, &results[count]);
             report_result(&results[count++]);
@@ -197,6 +207,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--yardstick") == 0)
         return yardstick_child_main(argc, argv);
     read_arguments(argc, argv, &given);
+    given.options.only_exact = is_row_name(given.options.only);
     if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
         bench_die("this program cannot be found");
     given.options.program = program;

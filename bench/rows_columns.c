@@ -1,5 +1,4 @@
 /* Whole columns: written by copying, taken over without copying, read. */
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "bench/bench_clock.h"
@@ -102,13 +101,7 @@ static double measure_copy(void *state, int variant)
 }
 
 /* ---- constant time, whatever the rows ---- */
-enum { SIZE_KINDS = 3, MANAGERS = 16 };
-
-typedef struct managed {
-    struct DLManagedTensorVersioned tensor;
-    int64_t shape[1];
-    _Atomic bool in_use;
-} managed;
+enum { SIZE_KINDS = 3 };
 
 typedef struct constant_state {
     bench_stage stage;
@@ -116,7 +109,7 @@ typedef struct constant_state {
     ovx_token_t attributes[SIZE_KINDS];
     uint32_t row_counts[SIZE_KINDS];
     char *rows;
-    managed managers[MANAGERS];
+    managed_tensors managers;
     uint32_t repeats;
 } constant_state;
 
@@ -151,31 +144,6 @@ static void close_constant(void *state)
     bench_free(self);
 }
 
-static void give_back(struct DLManagedTensorVersioned *tensor)
-{
-    atomic_store((_Atomic bool *)tensor->manager_ctx, false);
-}
-
-/* All share the rows, which nobody writes to. */
-static managed *take_managed(constant_state *self, int kind)
-{
-    for (int i = 0; i < MANAGERS; i++) {
-        managed *each = &self->managers[i];
-        if (atomic_exchange(&each->in_use, true))
-            continue;
-        each->shape[0] = self->row_counts[kind];
-        each->tensor = (struct DLManagedTensorVersioned){
-            .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
-            .manager_ctx = &each->in_use,
-            .deleter = give_back,
-            .flags = DLPACK_FLAG_BITMASK_IS_COPIED,
-            .dl_tensor = {self->rows, {kDLCPU, 0}, 1, stage_float3, each->shape, NULL, 0},
-        };
-        return each;
-    }
-    bench_die("the stage keeps more than %d adopted tensors of a column", MANAGERS);
-}
-
 static double measure_adopted(void *state, int variant)
 {
     constant_state *self = state;
@@ -183,7 +151,8 @@ static double measure_adopted(void *state, int variant)
     const ovx_string_or_token_t attribute = {.token = self->attributes[variant]};
     uint64_t start_ns = clock_ns();
     for (uint32_t i = 0; i < self->repeats; i++) {
-        const struct DLManagedTensorVersioned *tensor = &take_managed(self, variant)->tensor;
+        const struct DLManagedTensorVersioned *tensor =
+            managed_take(&self->managers, self->rows, self->row_counts[variant], stage_float3);
         const ovstage_write_data_t data = {.managed_tensors = &tensor, .tensor_count = 1};
         ovstage_ordinal_t ordinal = ++stage->ordinal;
         stage_finish(stage, stage_take(ovstage_write_attribute(

@@ -1,5 +1,4 @@
 /* What weeks leave behind: bytes for each ordinal, by the kind of column that is written. */
-#include <stdlib.h>
 
 #include "bench/process.h"
 #include "bench/stage.h"
@@ -13,6 +12,7 @@ typedef struct flat_state {
     ovstage_query_handle_t all, few;
     float rows[FLAT_ROWS][3];
     bench_payload payload, few_payload;
+    managed_tensors managed;
     ovstage_read_group_t leaked;
     double by_statistics; /* the other way of counting in the same round */
 } flat_state;
@@ -73,28 +73,12 @@ static void write_arrays(flat_state *self)
     stage_publish(&self->stage, self->all, self->attribute, &packed);
 }
 
-static void free_adopted(struct DLManagedTensorVersioned *tensor)
-{
-    bench_free(tensor->dl_tensor.data);
-    free(tensor->dl_tensor.shape);
-    free(tensor);
-}
-
 static void write_adopted(flat_state *self)
 {
-    struct DLManagedTensorVersioned *tensor = malloc(sizeof(*tensor));
-    int64_t *shape = malloc(sizeof(*shape));
-    if (!tensor || !shape)
-        bench_die("no memory for a tensor");
-    *shape = FLAT_ROWS;
-    *tensor = (struct DLManagedTensorVersioned){
-        .version = {1, 0}, .deleter = free_adopted, .flags = DLPACK_FLAG_BITMASK_IS_COPIED};
-    tensor->dl_tensor = self->payload.tensor;
-    tensor->dl_tensor.data = bench_allocate(sizeof(self->rows));
-    tensor->dl_tensor.shape = shape;
-    const struct DLManagedTensorVersioned *const managed[1] = {tensor};
+    const struct DLManagedTensorVersioned *tensor =
+        managed_take(&self->managed, self->rows, FLAT_ROWS, stage_float3);
     bench_payload payload = {
-        .data = {.managed_tensors = managed, .tensor_count = 1, .semantic = OVSTAGE_SEMANTIC_NONE}};
+        .data = {.managed_tensors = &tensor, .tensor_count = 1, .semantic = OVSTAGE_SEMANTIC_NONE}};
     stage_publish(&self->stage, self->all, self->attribute, &payload);
 }
 

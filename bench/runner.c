@@ -123,8 +123,12 @@ static void judge(const bench_row *row, bench_result *result)
 }
 
 /* ---- rounds ---- */
-bool bench_row_selected(const bench_theme *theme, const bench_row *row, const char *only)
+bool bench_row_selected(const bench_theme *theme, const bench_row *row,
+                        const bench_options *options)
 {
+    const char *only = options->only;
+    if (options->only_exact)
+        return strcmp(row->name, only) == 0;
     return !only || strstr(row->name, only) || strstr(theme->name, only);
 }
 

@@ -24,7 +24,8 @@ typedef struct bench_result {
 
 /* "chain <= 4 x oneTBB" and the like. */
 void bench_goal_text(const bench_row *row, const bench_goal *goal, char *text, size_t size_bytes);
-bool bench_row_selected(const bench_theme *theme, const bench_row *row, const char *only);
+bool bench_row_selected(const bench_theme *theme, const bench_row *row,
+                        const bench_options *options);
 void bench_row_run(const bench_theme *theme, const bench_row *row, const bench_options *options,
                    bench_result *out);
 

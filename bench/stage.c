@@ -107,6 +107,31 @@ void payload_set(bench_payload *self, void *rows, size_t row_count, DLDataType t
     self->data.tensor_count = 1;
 }
 
+static void managed_give_back(struct DLManagedTensorVersioned *tensor)
+{
+    atomic_store((_Atomic bool *)tensor->manager_ctx, false);
+}
+
+const struct DLManagedTensorVersioned *managed_take(managed_tensors *self, void *rows,
+                                                    size_t row_count, DLDataType type)
+{
+    for (int i = 0; i < MANAGED_TENSORS; i++) {
+        managed_tensor *each = &self->tensors[i];
+        if (atomic_exchange(&each->in_use, true))
+            continue;
+        each->shape[0] = (int64_t)row_count;
+        each->tensor = (struct DLManagedTensorVersioned){
+            .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+            .manager_ctx = &each->in_use,
+            .deleter = managed_give_back,
+            .flags = DLPACK_FLAG_BITMASK_IS_COPIED,
+            .dl_tensor = {rows, {kDLCPU, 0}, 1, type, each->shape, NULL, 0},
+        };
+        return &each->tensor;
+    }
+    bench_die("the stage keeps more than %d adopted tensors of a column", MANAGED_TENSORS);
+}
+
 /* ---- ops ---- */
 ovstage_op_id_t stage_take(ovstage_enqueue_result_t result, const char *what)
 {

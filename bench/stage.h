@@ -4,6 +4,7 @@
 
 #include <flyrail/flyrail.h>
 #include <ovx/path_dictionary/path_dictionary.h>
+#include <stdatomic.h>
 
 #include "bench/bench.h"
 
@@ -40,6 +41,22 @@ static const DLDataType stage_double16 = {kDLFloat, 64, 16};
 
 /* Points into itself: not to be moved afterwards. */
 void payload_set(bench_payload *self, void *rows, size_t row_count, DLDataType type);
+
+/* Managed tensors to be taken over: of a fixed number, so that what is measured is not the client's
+ * own taking and giving of memory. Zeroed: all are free. */
+enum { MANAGED_TENSORS = 16 };
+typedef struct managed_tensor {
+    struct DLManagedTensorVersioned tensor;
+    int64_t shape[1];
+    _Atomic bool in_use;
+} managed_tensor;
+typedef struct managed_tensors {
+    managed_tensor tensors[MANAGED_TENSORS];
+} managed_tensors;
+
+/* One that nobody has, over those rows, to which nobody writes. Its deleter makes it free again. */
+const struct DLManagedTensorVersioned *managed_take(managed_tensors *self, void *rows,
+                                                    size_t row_count, DLDataType type);
 
 /* ---- submitting: each gives the op's id ---- */
 ovstage_op_id_t stage_take(ovstage_enqueue_result_t result, const char *what);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/store/bind_inverse.h"
+#include "runtime/store/bind_order.h"
 #include "runtime/store/gathered.h"
 #include "runtime/store/store_state.h"
 
@@ -54,6 +55,7 @@ static void fr_bind_free(fr_binding *binding)
     const fr_allocator *allocator = binding->store->allocator;
     fr_gathered_forget(binding->store, binding->gathered);
     fr_bind_inverse_free(binding);
+    fr_bind_order_free(binding);
     fr_bind_uncount(binding->store, binding->cached_bytes);
     if (binding->groups && binding->groups != binding->local_groups)
         fr_memory_release(allocator, binding->groups, fr_bind_groups_bytes(binding->group_count));

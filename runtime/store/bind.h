@@ -49,6 +49,8 @@ struct fr_binding {
     size_t cached_bytes;                       /* counted in the store's cache_bytes */
     fr_gathered *gathered;                     /* in the same block; NULL: the caller's own */
     _Atomic(struct fr_bind_inverse *) inverse; /* bind_inverse.h */
+    _Atomic(struct fr_bind_order *) ascending; /* bind_order.h */
+    _Atomic uint32_t taken;                    /* so often were its rows taken for a version's */
     fr_bind_group local_groups[FR_BIND_LOCAL];
     uint32_t local_order[FR_BIND_LOCAL], local_rows[FR_BIND_LOCAL];
 };

@@ -1,5 +1,6 @@
 /* Which elements of a write go into which segment, or stay without a place: by what is known of the
  * query as a whole, or element by element. */
+#include "runtime/store/bind_order.h"
 #include "runtime/store/judge.h"
 #include "runtime/store/plan.h"
 #include "runtime/store/store_state.h"
@@ -210,6 +211,18 @@ static bool fr_plan_take_rows(const fr_plan *plan, const fr_binding *binding, fr
     return !target->version;
 }
 
+/* In ascending order, where the rows of the source can be picked as they lie. */
+static void fr_plan_order_rows(const fr_plan *plan, const fr_binding *binding, fr_target *target)
+{
+    if (plan->array || !plan->source->compact || plan->source->index_map || binding->has_duplicates)
+        return;
+    const fr_bind_order *order = fr_bind_order_take(binding);
+    if (!order)
+        return;
+    target->bound_rows = order->rows;
+    target->gathered = order->elements;
+}
+
 static ovstage_api_status_t fr_plan_bound(fr_plan *plan, const fr_write *write, fr_column *column,
                                           const fr_binding *binding)
 {
@@ -223,6 +236,7 @@ static ovstage_api_status_t fr_plan_bound(fr_plan *plan, const fr_write *write, 
             return OVSTAGE_OK;
         if (fr_plan_take_rows(plan, binding, target)) {
             target->bound_rows = binding->rows;
+            fr_plan_order_rows(plan, binding, target);
             return OVSTAGE_OK;
         }
         plan->target_count = 0;

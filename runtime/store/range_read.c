@@ -332,23 +332,71 @@ static void fr_range_take_listed(const fr_binding *binding, fr_snapshot *snapsho
     snapshot->row_count += count;
 }
 
+static void fr_range_turn_round(uint32_t *list, uint32_t count)
+{
+    for (uint32_t n = 0; n < count / 2; n++) {
+        uint32_t last = list[count - 1 - n];
+        list[count - 1 - n] = list[n];
+        list[n] = last;
+    }
+}
+
+/* Of one change that lists its rows in ascending order: those of the group, if their places come
+ * out ascending, too, or the other way round. False: nothing was taken; there is room for one more
+ * than it lists. */
+static bool fr_range_take_ordered(const fr_binding *binding, const fr_range_walk *walk,
+                                  const fr_range_changes *list, fr_snapshot *snapshot)
+{
+    const fr_row_set *set = &list->changes[0]->rows;
+    if (list->count != 1 || fr_row_set_is_bitmap(set) ||
+        !fr_positions_ascend(set->rows, set->count))
+        return false;
+    uint32_t *rows = snapshot->own_rows + snapshot->row_count;
+    uint32_t *outs = snapshot->own_outs + snapshot->row_count;
+    uint32_t count = walk->inverse ? 0 : set->count;
+    for (uint32_t place = 0; walk->inverse && place < set->count; place++) {
+        uint32_t row = set->rows[place];
+        fr_row_ask_for(&walk->inverse[fr_rows_ahead(set->rows, place, set->count)]);
+        uint32_t k = walk->inverse[row];
+        rows[count] = row; /* over it comes the next one if it is none */
+        outs[count] = k - 1;
+        count += k != 0;
+    }
+    if (count > 1 && walk->inverse && outs[0] > outs[count - 1]) {
+        fr_range_turn_round(rows, count);
+        fr_range_turn_round(outs, count);
+    }
+    if (walk->inverse && !fr_positions_ascend(outs, count))
+        return false;
+    if (!walk->inverse) {
+        memcpy(rows, set->rows, count * sizeof(*rows));
+        memcpy(outs, set->rows, count * sizeof(*outs));
+    }
+    for (uint32_t n = 0; binding->order && n < count; n++)
+        outs[n] = binding->order[outs[n]];
+    snapshot->row_count += count;
+    return true;
+}
+
 static ovstage_api_status_t fr_range_walk_changes(const fr_binding *binding, fr_range_walk *walk,
                                                   const fr_range_changes *list,
                                                   fr_snapshot *snapshot)
 {
     fr_buffers *buffers = snapshot->store->buffers;
     uint32_t count = walk->group->count;
+    uint64_t most = list->rows < count ? list->rows : count;
+    if (!fr_range_room(snapshot, most + 1))
+        return OVSTAGE_ERROR_OUT_OF_MEMORY;
+    if (fr_range_take_ordered(binding, walk, list, snapshot))
+        return OVSTAGE_OK;
     bool sorts = list->rows < count / FR_RANGE_SORTED_SHARE + 1;
     size_t words = sorts ? 2 * (size_t)list->rows + 1 : fr_range_words(count);
     size_t memory_bytes = (words + fr_range_words(words)) * sizeof(uint64_t);
     /* A payload's buffer, since those are kept: fresh pages cost more than what is done with them.
      */
     fr_buffer *buffer = fr_buffer_get(buffers, memory_bytes);
-    uint64_t most = list->rows < count ? list->rows : count;
-    if (!buffer || !fr_range_room(snapshot, most + 1)) {
-        fr_buffer_release(buffers, buffer);
+    if (!buffer)
         return OVSTAGE_ERROR_OUT_OF_MEMORY;
-    }
     uint64_t *memory = (uint64_t *)(void *)buffer->data;
     if (!sorts)
         memset(memory, 0, memory_bytes);

@@ -365,6 +365,13 @@ static bool fr_target_has_written(const fr_target *target, uint32_t k)
            fr_row_set_place(&target->version->change->rows, row) != FR_ROW_SET_NONE;
 }
 
+static uint32_t fr_target_element(const fr_target *target, uint32_t k)
+{
+    if (target->gathered)
+        return target->gathered[k];
+    return target->straight || target->bound_rows ? k : target->elements[k];
+}
+
 /* A version that the op begins tells by itself whose its rows are, unless unplaced rows of its
  * ordinal may come to it. */
 static bool fr_target_tells_writer(const fr_target *target, uint64_t ordinal)
@@ -392,14 +399,13 @@ bool fr_target_enter_late(fr_store *store, fr_target *target, const fr_query *qu
     uint32_t *prims = fr_memory_allocate(store->allocator, size_bytes, 16);
     if (!prims)
         return false;
-    bool all = target->straight || target->bound_rows;
     uint32_t count = 0;
     fr_mutex *lock = target->segment ? &target->segment->lock : &target->column->lock;
     for (uint32_t first = 0; first < target->count; first += FR_ROWS_A_LOCK) {
         fr_mutex_lock(lock);
         for (uint32_t k = first; k < target->count && k - first < FR_ROWS_A_LOCK; k++)
             if (!fr_target_has_written(target, k))
-                prims[count++] = fr_write_prim(query, rows, all ? k : target->elements[k]);
+                prims[count++] = fr_write_prim(query, rows, fr_target_element(target, k));
         fr_mutex_unlock(lock);
     }
     bool enough = fr_late_enter(store->late, target->column, ordinal, op_id, prims, count);

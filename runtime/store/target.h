@@ -23,6 +23,8 @@ typedef struct fr_target {
     uint32_t count;             /* elements */
     const uint32_t *bound_rows; /* a new list of rows: element k goes to row bound_rows[k], for all
                                    elements; elements and places are not spelled out */
+    const uint32_t *gathered;   /* bound_rows in another order than the elements: element
+                                   gathered[k] goes to row bound_rows[k]; or NULL */
     uint32_t *elements;         /* not straight: which, ascending */
     uint32_t *places;        /* rows of the segment or prim indices, then places in the payload */
     const uint32_t *fresh;   /* unplaced rows of prims that the column has nothing of: they are this

@@ -255,6 +255,10 @@ static void fr_plan_copy(const fr_plan *plan, const fr_target *target, uint32_t 
     if (plan->array)
         fr_array_write_rows(plan->store, plan->array, first, elements, first_place, places, count,
                             payload);
+    else if (target->gathered)
+        fr_rows_gather_indexed(payload->data + (size_t)first_place * plan->source->row_bytes,
+                               plan->source->base, target->gathered + first, count,
+                               plan->source->row_bytes);
     else if (target->straight)
         fr_rows_copy(plan->source, first, count,
                      payload->data + (size_t)first_place * plan->source->row_bytes);

@@ -6,13 +6,13 @@
 namespace
 {
 
-constexpr uint32_t kWidths[] = {1,  2,  3,  4,  5,  7,  8,  9,  12,  13,  15,  16,   17,
-                                24, 27, 31, 32, 48, 63, 64, 65, 127, 128, 129, 1000, 4096};
+constexpr uint32_t kWidths[] = {1,  2,  3,  4,  7,  8,  12, 13,  15,  16,  17,
+                                24, 31, 32, 48, 63, 64, 65, 127, 128, 129, 200};
 
 void check(fold_rows_mover mover)
 {
     for (uint32_t width : kWidths)
-        for (uint32_t count : {0u, 1u, 2u, 15u, 16u, 17u, 149u, 150u})
+        for (uint32_t count : {0u, 1u, 16u, 17u, 150u})
             for (bool bitmap : {false, true})
                 EXPECT_STREQ(fold_rows_move(mover, width, count, bitmap), nullptr)
                     << width << " bytes, " << count << " rows, bitmap " << bitmap;

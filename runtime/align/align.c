@@ -39,9 +39,14 @@ static ovstage_api_status_t fr_align_check_tensor(const DLTensor *tensor, size_t
                             "groups[%zu]: tensor %zu lies on CUDA device %d, and only host memory "
                             "is aligned",
                             g, t, (int)tensor->device.device_id);
+    if (type != kDLCPU && type != kDLCUDAHost && type != kDLCUDAManaged)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "groups[%zu]: device type %d of tensor %zu is none of kDLCPU (1), "
+                            "kDLCUDA (2), kDLCUDAHost (3), kDLCUDAManaged (13)",
+                            g, type, t);
     bool compact = tensor->ndim == 1 && tensor->shape && tensor->shape[0] >= 0 &&
                    (!tensor->strides || tensor->strides[0] == 1 || tensor->shape[0] <= 1);
-    if (!compact || fr_align_element_bytes(tensor->dtype) == 0)
+    if (!compact || tensor->dtype.bits % 8 != 0 || fr_align_element_bytes(tensor->dtype) == 0)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
                             "groups[%zu]: tensor %zu is not compact and of one dimension, as reads "
                             "hand them out (ndim %d)",
@@ -81,6 +86,11 @@ static ovstage_api_status_t fr_align_check_group(const ovalign_request_t *reques
         return OVSTAGE_OK;
     if (!group->data.tensors || group->data.tensor_count == 0)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "groups[%zu] has no tensors", g);
+    if (group->data.index_map && group->data.count < group->prims.count)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "groups[%zu] has %u prims, but data.count = %u: its index_map has less "
+                            "entries than prims",
+                            g, group->prims.count, group->data.count);
     if (!group->is_array && group->data.tensor_count != 1)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
                             "groups[%zu] is of fixed size and has %u tensors instead of 1", g,

@@ -7,6 +7,7 @@
 static struct {
     fr_mutex lock; /* guards everything below but `epoch` and `forked` */
     uint64_t initializations, instances;
+    uint64_t state; /* number of the state that is up, or was last */
     uint64_t model; /* for RUNTIME_DEFAULT; 0: the default */
     uint32_t last_number;
     bool fork_handled; /* the handler is registered */
@@ -43,36 +44,49 @@ static bool fr_process_handle_fork_locked(void)
     return fr_process.fork_handled;
 }
 
-/* What is left to be torn down without the lock, since it waits for threads that may call us. */
+static bool fr_process_is_up_locked(void)
+{
+    return fr_process.initializations + fr_process.instances > 0;
+}
+
+/* Before a reference is taken. */
+static void fr_process_begin_locked(void)
+{
+    if (!fr_process_is_up_locked())
+        fr_process.state++;
+}
+
+/* What is left to be torn down without the lock, since it waits for threads that may call us. By
+ * then the next state may be up. */
 typedef struct fr_process_end {
-    bool last; /* the last reference went */
+    uint64_t state; /* whose last reference went; 0: it is up */
     fr_pool *pool;
 } fr_process_end;
 
 static fr_process_end fr_process_end_locked(void)
 {
-    if (fr_process.initializations + fr_process.instances > 0)
-        return (fr_process_end){false, NULL};
+    if (fr_process_is_up_locked())
+        return (fr_process_end){0, NULL};
     fr_pool *pool = fr_process.pool;
     fr_process.pool = NULL;
     fr_process.model = 0;
-    return (fr_process_end){true, pool};
+    return (fr_process_end){fr_process.state, pool};
 }
 
 static void fr_process_tear_down(fr_process_end end)
 {
     if (end.pool)
         fr_pool_destroy(end.pool);
-    if (end.last)
-        fr_log_end();
+    if (end.state != 0)
+        fr_log_end(end.state);
 }
 
-bool fr_process_is_up(void)
+uint64_t fr_process_state(void)
 {
     fr_mutex_lock(&fr_process.lock);
-    bool up = fr_process.initializations + fr_process.instances > 0;
+    uint64_t state = fr_process_is_up_locked() ? fr_process.state : 0;
     fr_mutex_unlock(&fr_process.lock);
-    return up;
+    return state;
 }
 
 static bool fr_process_number_used_locked(uint32_t number)
@@ -108,6 +122,7 @@ ovstage_api_status_t fr_process_reserve(uint32_t *out_instance_number, uint64_t 
     while (fr_process_number_used_locked(fr_process.last_number));
     *out_instance_number = fr_process.last_number;
     *out_model = fr_process_model_locked();
+    fr_process_begin_locked();
     fr_process.instances++;
     fr_mutex_unlock(&fr_process.lock);
     return OVSTAGE_OK;
@@ -306,12 +321,13 @@ ovstage_api_status_t ovstage_initialize(const ovstage_config_t *config)
         return status;
     fr_mutex_lock(&fr_process.lock);
     uint64_t active = fr_process_model_locked();
-    bool first = fr_process.initializations + fr_process.instances == 0;
+    bool first = !fr_process_is_up_locked();
     bool handled = fr_process_handle_fork_locked();
     bool differs = !first && model != 0 && model != active;
     if (handled && !differs) {
         if (model != 0)
             fr_process.model = model;
+        fr_process_begin_locked();
         fr_process.initializations++;
     }
     fr_mutex_unlock(&fr_process.lock);
@@ -335,7 +351,7 @@ ovstage_api_status_t ovstage_shutdown(void)
     if (out && !waits_for_itself)
         fr_process.initializations--;
     fr_process_end end =
-        out && !waits_for_itself ? fr_process_end_locked() : (fr_process_end){false, NULL};
+        out && !waits_for_itself ? fr_process_end_locked() : (fr_process_end){0, NULL};
     fr_mutex_unlock(&fr_process.lock);
     fr_process_tear_down(end);
     if (out && waits_for_itself)

@@ -34,8 +34,9 @@ ovstage_api_status_t fr_process_retire(fr_stage *stage,
 /* Gives the reference back. */
 void fr_process_release(void);
 
-/* Whether somebody holds a reference. */
-bool fr_process_is_up(void);
+/* The number of the process state that somebody holds a reference to; 0: nobody does. Each state,
+ * from a first reference to the last one's end, has another. */
+uint64_t fr_process_state(void);
 
 /* The process's pool; made with this configuration if there is none yet. Valid while the caller
  * holds a process reference. NULL without memory. */

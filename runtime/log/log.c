@@ -35,6 +35,7 @@ static struct {
     fr_os_thread thread;
     ovstage_log_callback_t callback;
     void *user;
+    uint64_t process_state; /* under which it was set */
     fr_log_filter filter;
     fr_log_message *first, *last;
     uint32_t waiting;            /* messages */
@@ -226,21 +227,10 @@ static bool fr_log_start_locked(void)
     return started;
 }
 
-void fr_log_end(void)
+/* With the lock held, and a thread that runs. */
+static void fr_log_stop_locked(void)
 {
     bool wake = false;
-    fr_mutex_lock(&fr_log.lock);
-    if (fr_log_is_dispatcher) { /* it cannot wait for itself; the thread stays for the next one */
-        fr_log.callback = NULL;
-        fr_store_relaxed(&fr_log_lowest, OVSTAGE_LOG_NONE + 1);
-        fr_mutex_unlock(&fr_log.lock);
-        return;
-    }
-    fr_log_settle_locked();
-    if (fr_log.thread_state != FR_LOG_RUNNING) {
-        fr_mutex_unlock(&fr_log.lock);
-        return;
-    }
     fr_log_set_state_locked(FR_LOG_STOPPING);
     fr_log_wake_dispatcher_locked(&wake);
     fr_mutex_unlock(&fr_log.lock);
@@ -264,51 +254,14 @@ void fr_log_end(void)
         fr_log_free(left);
         left = next;
     }
-}
-
-/* --- entry points ----------------------------------------------------------------------------- */
-
-ovstage_api_status_t ovstage_set_log_callback(ovstage_log_severity_t severity,
-                                              const ovx_string_t *channel_filter,
-                                              ovstage_log_callback_t callback, void *user)
-{
-    if (fr_process_forked())
-        return fr_process_forked_error();
-    if (!fr_process_is_up())
-        return fr_error_set(OVSTAGE_ERROR_OP_FAILED,
-                            "logging needs ovstage_initialize or a live instance before");
-    if (!callback) {
-        fr_log_end();
-        return OVSTAGE_OK;
-    }
-    fr_log_filter filter;
-    ovstage_api_status_t status = fr_log_filter_parse(severity, channel_filter, &filter);
-    if (status != OVSTAGE_OK)
-        return status;
     fr_mutex_lock(&fr_log.lock);
-    bool started = fr_log_is_dispatcher || fr_log_start_locked();
-    if (started) {
-        fr_log.callback = callback;
-        fr_log.user = user;
-        fr_log.filter = filter;
-        fr_store_relaxed(&fr_log_lowest, fr_log_filter_lowest(&filter));
-    }
-    fr_mutex_unlock(&fr_log.lock);
-    if (!started)
-        return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no thread to deliver log messages");
-    return OVSTAGE_OK;
 }
 
-ovstage_api_status_t ovstage_flush_log(ovstage_timeout_ns_t timeout)
+/* With the lock held: until all that was written is delivered. */
+static ovstage_api_status_t fr_log_flush_locked(uint64_t timeout)
 {
-    if (fr_process_forked())
-        return fr_process_forked_error();
-    if (fr_log_is_dispatcher)
-        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
-                            "a flush inside the log callback would wait for itself");
     uint64_t start = fr_os_current->now_ns();
     ovstage_api_status_t status = OVSTAGE_OK;
-    fr_mutex_lock(&fr_log.lock);
     uint64_t target = fr_log.callback ? fr_log.written : 0;
     while (fr_log.delivered < target && status == OVSTAGE_OK) {
         uint32_t seen = fr_load_relaxed(&fr_log.progress);
@@ -322,6 +275,82 @@ ovstage_api_status_t ovstage_flush_log(ovstage_timeout_ns_t timeout)
                 timeout == OVSTAGE_TIMEOUT_INFINITE ? FR_TIMEOUT_INFINITE : timeout - spent);
         fr_mutex_lock(&fr_log.lock);
     }
+    return status;
+}
+
+void fr_log_end(uint64_t process_state)
+{
+    fr_mutex_lock(&fr_log.lock);
+    if (!fr_log_is_dispatcher) /* that cannot wait for itself */
+        fr_log_settle_locked();
+    bool others = fr_log.callback && process_state != 0 && fr_log.process_state != process_state;
+#ifdef FR_MUTATE_LOG_ENDS_THE_NEXT
+    others = false;
+#endif
+    if (fr_log_is_dispatcher && !others) { /* the thread stays for the next one */
+        fr_log.callback = NULL;
+        fr_store_relaxed(&fr_log_lowest, OVSTAGE_LOG_NONE + 1);
+    } else if (!fr_log_is_dispatcher && others) { /* the one before it may still be in a call */
+        (void)fr_log_flush_locked(OVSTAGE_TIMEOUT_INFINITE);
+    } else if (!fr_log_is_dispatcher && fr_log.thread_state == FR_LOG_RUNNING) {
+        fr_log_stop_locked();
+    }
+    fr_mutex_unlock(&fr_log.lock);
+}
+
+/* --- entry points ----------------------------------------------------------------------------- */
+
+static ovstage_api_status_t fr_log_not_up(void)
+{
+    return fr_error_set(OVSTAGE_ERROR_OP_FAILED,
+                        "logging needs ovstage_initialize or a live instance before");
+}
+
+ovstage_api_status_t ovstage_set_log_callback(ovstage_log_severity_t severity,
+                                              const ovx_string_t *channel_filter,
+                                              ovstage_log_callback_t callback, void *user)
+{
+    if (fr_process_forked())
+        return fr_process_forked_error();
+    if (fr_process_state() == 0)
+        return fr_log_not_up();
+    if (!callback) {
+        fr_log_end(0);
+        return OVSTAGE_OK;
+    }
+    fr_log_filter filter;
+    ovstage_api_status_t status = fr_log_filter_parse(severity, channel_filter, &filter);
+    if (status != OVSTAGE_OK)
+        return status;
+    fr_mutex_lock(&fr_log.lock);
+    bool started = fr_log_is_dispatcher || fr_log_start_locked();
+    /* Under this lock, so that the end of that state finds the callback. */
+    uint64_t process_state = fr_process_state();
+    if (started && process_state != 0) {
+        fr_log.callback = callback;
+        fr_log.user = user;
+        fr_log.process_state = process_state;
+        fr_log.filter = filter;
+        fr_store_relaxed(&fr_log_lowest, fr_log_filter_lowest(&filter));
+    } else if (started && !fr_log_is_dispatcher && !fr_log.callback &&
+               fr_log.thread_state == FR_LOG_RUNNING) {
+        fr_log_stop_locked();
+    }
+    fr_mutex_unlock(&fr_log.lock);
+    if (!started)
+        return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no thread to deliver log messages");
+    return process_state != 0 ? OVSTAGE_OK : fr_log_not_up();
+}
+
+ovstage_api_status_t ovstage_flush_log(ovstage_timeout_ns_t timeout)
+{
+    if (fr_process_forked())
+        return fr_process_forked_error();
+    if (fr_log_is_dispatcher)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "a flush inside the log callback would wait for itself");
+    fr_mutex_lock(&fr_log.lock);
+    ovstage_api_status_t status = fr_log_flush_locked(timeout);
     fr_mutex_unlock(&fr_log.lock);
     return status;
 }

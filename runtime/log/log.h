@@ -31,8 +31,9 @@ static inline bool fr_log_may_want(ovstage_log_severity_t severity)
 void fr_log_write(ovstage_log_severity_t severity, const char *channel, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The last reference to the process's state is gone: delivers what is waiting and ends the thread.
- * From inside the callback it only turns logging off. */
-void fr_log_end(void);
+/* The last reference to this state of the process is gone (0: whatever the state): delivers what is
+ * waiting and ends the thread. From inside the callback it only turns logging off. A callback that
+ * was set under another state, since, stays. */
+void fr_log_end(uint64_t process_state);
 
 #endif

@@ -341,10 +341,20 @@ TEST(Align, bad_input_is_told)
     groups.groups[0].data.tensors = &tensor;
     tensor.device.device_type = kDLCUDA;
     refused(OVSTAGE_ERROR_NOT_SUPPORTED, "CUDA device");
+    tensor.device.device_type = kDLROCM; // of other devices nobody here can read
+    refused(invalid, "device type 10");
     tensor.device.device_type = kDLCPU;
+    tensor.dtype.bits = 12;
+    refused(invalid, "not compact");
+    tensor.dtype.bits = 64;
     int64_t stride = 2;
     tensor.strides = &stride;
     refused(invalid, "not compact");
+    groups.groups = good;
+    const uint32_t one_row[1] = {0};
+    groups.groups[0].data.index_map = one_row; // of two prims
+    groups.groups[0].data.count = 1;
+    refused(invalid, "2 prims, but data.count = 1");
     groups.groups = good;
     EXPECT_EQ(groups.align({1, 1}), invalid);
     EXPECT_NE(ovalign_align(nullptr, &groups.result), 0);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/client.h"
+#include "tests/support/bounded.h"
 
 namespace
 {
@@ -222,6 +222,51 @@ TEST(Log, R170_the_last_reference_delivers_and_ends)
         Stage stage(0u);
     }
     EXPECT_EQ(listener.messages().size(), 2u);
+}
+
+// The end of a state takes a while, when there are workers to be ended; meanwhile the next one may
+// begin, and log.
+TEST(Log, R170_the_end_of_one_state_leaves_the_callback_of_the_next)
+{
+    Event starts, may_go_on;
+    struct Hook {
+        Event &starts, &may_go_on;
+        static void run(uint32_t, void *user)
+        {
+            Hook *hook = static_cast<Hook *>(user);
+            hook->starts.set();
+            hook->may_go_on.wait();
+        }
+    } hook{starts, may_go_on};
+    std::thread other([&hook] {
+        flyrail_config_t shared = config(1);
+        shared.own_pool = false;
+        shared.worker_started = Hook::run;
+        shared.worker_started_user = &hook;
+        Stage stage(shared);
+        stage.finish(stage.write(stage.query(1), stage.token("a"), 1, {1})); // starts the worker
+        hook.starts.wait();
+    });
+    starts.wait();
+    while (ovstage_set_log_callback(OVSTAGE_LOG_NONE, nullptr, nullptr, nullptr) == OVSTAGE_OK)
+        std::this_thread::yield(); // until that state's last reference is gone
+    Listener listener;
+    ASSERT_EQ(ovstage_initialize(nullptr), OVSTAGE_OK);
+    ASSERT_EQ(listener.listen(OVSTAGE_LOG_INFO), OVSTAGE_OK);
+    may_go_on.set();
+    other.join();
+    {
+        Stage stage(0u);
+    }
+    EXPECT_EQ(ovstage_flush_log(forever), OVSTAGE_OK);
+    EXPECT_EQ(listener.count("made"), 1u);
+    EXPECT_EQ(ovstage_shutdown(), OVSTAGE_OK);
+    // Nobody holds a reference: nobody is called.
+    const size_t before = listener.messages().size();
+    {
+        Stage stage(0u);
+    }
+    EXPECT_EQ(listener.messages().size(), before);
 }
 
 TEST_F(LogTest, R171_flush_waits_for_what_was_written_before)

@@ -196,6 +196,8 @@ typedef struct fr_frame_description {
 } fr_frame_description;
 bool fr_frame_describe(const fr_graph *graph, uint64_t id, fr_frame_description *out);
 
+/* This thread's innermost one is `top` from now on; returns which it was (graph_run.c). */
+const fr_running *fr_running_exchange(const fr_running *top);
 /* Ops of this thread have begun to wait, or to destroy: that may be what others wait to see. */
 void fr_running_tell(void);
 /* Counts out what the drainers of this thread's running ops have completed: an op that waits for

@@ -16,6 +16,13 @@ fr_op *fr_op_running(void)
     return fr_running_top ? fr_running_top->op : NULL;
 }
 
+const fr_running *fr_running_exchange(const fr_running *top)
+{
+    const fr_running *before = fr_running_top;
+    fr_running_top = top;
+    return before;
+}
+
 void fr_graph_look_at_conditions(fr_graph *graph)
 {
     fr_waiters_look_at_conditions(&graph->waiters);

@@ -112,6 +112,30 @@ void fr_running_tell(void)
 #endif
 }
 
+const fr_running *fr_running_offer(void)
+{
+    fr_running_settle();
+    return fr_running_here();
+}
+
+void fr_running_join(fr_running_joined *joined, const fr_running *offered)
+{
+    const fr_running *own = fr_running_here(), *from = offered;
+    uint32_t count = 0;
+    for (; from && count < FR_RUNNING_JOINED_MAX; from = from->outer)
+        joined->copies[count++].op = from->op;
+    for (uint32_t k = 0; k < count; k++) {
+        joined->copies[k].outer = k + 1 < count ? &joined->copies[k + 1] : own;
+        joined->copies[k].drainer = NULL; /* the other thread's own affair */
+    }
+    joined->before = fr_running_exchange(count > 0 ? joined->copies : own);
+}
+
+void fr_running_end_join(const fr_running_joined *joined)
+{
+    (void)fr_running_exchange(joined->before);
+}
+
 /* --- running and sleeping --------------------------------------------------------------------- */
 
 /* Runs something of the chain. False when there is nothing that this thread can run. */

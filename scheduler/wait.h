@@ -48,6 +48,8 @@ struct fr_waiter {
     _Atomic uint32_t signal;
 };
 
+#define FR_RUNNING_JOINED_MAX 32u
+
 /* An op that is running on this thread. One that waits or calls for others to be run may run them
  * on top of itself, and ends after them: all of a thread's ops wait for what the innermost waits
  * for. On the stack of the thread, which does not change while it waits. */
@@ -59,6 +61,21 @@ typedef struct fr_running {
 
 /* The innermost one of this thread, or NULL. */
 const fr_running *fr_running_here(void);
+
+/* A thread may do a part of what the ops of another one do and wait for. What it waits for
+ * meanwhile these wait for, so it has them beside its own. */
+typedef struct fr_running_joined {
+    fr_running copies[FR_RUNNING_JOINED_MAX];
+    const fr_running *before;
+} fr_running_joined;
+
+/* This thread's innermost one, for others to join: what its ops have completed is counted out. They
+ * stay as they are until the others have ended. NULL: there is nothing to join. */
+const fr_running *fr_running_offer(void);
+/* Of more than FR_RUNNING_JOINED_MAX the outermost are left out: cycles through these are not seen.
+ */
+void fr_running_join(fr_running_joined *joined, const fr_running *offered);
+void fr_running_end_join(const fr_running_joined *joined);
 
 /* A wait inside ops: edges from what is awaited to the running ones. The frames of all graphs are
  * in one list, under one lock of the process (graph_walk.c): ops of two graphs can wait for each

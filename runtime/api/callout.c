@@ -2,18 +2,28 @@
 
 #include <stddef.h>
 
-static _Thread_local const fr_callout *fr_callout_top;
+static _Thread_local fr_callout *fr_callout_top;
 
 void fr_callout_begin(fr_callout *callout, const void *owner)
 {
     callout->owner = owner;
     callout->outer = fr_callout_top;
+    callout->waited.list = NULL;
+    callout->waited.count = 0;
+    callout->error.length = 0;
     fr_callout_top = callout;
 }
 
-void fr_callout_end(const fr_callout *callout)
+void fr_callout_end(fr_callout *callout)
 {
     fr_callout_top = callout->outer;
+    if (callout->waited.list)
+        fr_waited_free(&callout->waited);
+}
+
+fr_callout *fr_callout_innermost(void)
+{
+    return fr_callout_top;
 }
 
 bool fr_callout_is_under_way(const void *owner)

@@ -1,25 +1,29 @@
 #include "runtime/api/error.h"
 
+#include "runtime/api/callout.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
-#define FR_ERROR_TEXT_BYTES 512
+/* No heap: the text of a failed allocation must not need one. */
+static _Thread_local fr_error_slot fr_error_own;
 
-/* No heap: the text of a failed allocation must not need one. Cut when longer. */
-static _Thread_local struct {
-    char text[FR_ERROR_TEXT_BYTES];
-    size_t length; /* 0: nothing failed on this thread yet */
-} fr_error_last;
+static fr_error_slot *fr_error_here(void)
+{
+    fr_callout *callout = fr_callout_innermost();
+    return callout ? &callout->error : &fr_error_own;
+}
 
 static void fr_error_format(const char *format, va_list arguments)
 {
-    int length = vsnprintf(fr_error_last.text, sizeof(fr_error_last.text), format, arguments);
+    fr_error_slot *last = fr_error_here();
+    int length = vsnprintf(last->text, sizeof(last->text), format, arguments);
     if (length < 0)
         length = 0;
-    if ((size_t)length >= sizeof(fr_error_last.text))
-        length = (int)sizeof(fr_error_last.text) - 1;
-    fr_error_last.text[length] = '\0';
-    fr_error_last.length = (size_t)length;
+    if ((size_t)length >= sizeof(last->text))
+        length = (int)sizeof(last->text) - 1;
+    last->text[length] = '\0';
+    last->length = (size_t)length;
 }
 
 ovstage_api_status_t fr_error_set(ovstage_api_status_t status, const char *format, ...)
@@ -44,9 +48,10 @@ ovstage_enqueue_result_t fr_error_refuse(ovstage_api_status_t status, const char
 ovx_string_t fr_error_get(void)
 {
     ovx_string_t text = {NULL, 0};
-    if (fr_error_last.length > 0) {
-        text.ptr = fr_error_last.text;
-        text.length = fr_error_last.length;
+    const fr_error_slot *last = fr_error_here();
+    if (last->length > 0) {
+        text.ptr = last->text;
+        text.length = last->length;
     }
     return text;
 }

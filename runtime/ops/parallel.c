@@ -4,11 +4,14 @@
  * Threads: the caller and helpers of the pool. Invariants: an object is put back when the caller
  * and the job have let go of it; its memory is type-stable, since a token of it may still lie in a
  * deque when the range is done. Progress: the caller takes pieces until none is left, then waits
- * for pieces that helpers have begun. Memory: one recycled object a call. */
+ * for pieces that helpers have begun. A helper is inside the caller's ops while it runs a client's
+ * piece: what the piece submits does not wait for them, and a wait that could never end because
+ * they wait for the piece is refused, on whatever thread. Memory: one recycled object a call. */
 #include "runtime/api/callout.h"
 #include "runtime/ops/ops.h"
 #include "scheduler/job.h"
 #include "scheduler/sieve.h"
+#include "scheduler/wait.h"
 
 #define FR_PIECES_PER_THREAD 4 /* so that threads that come late find some */
 
@@ -16,8 +19,9 @@ typedef struct fr_range {
     fr_stage *stage;
     void (*body)(uint64_t begin, uint64_t end, void *user);
     void *user;
-    uint64_t count, piece; /* elements, and those of a call of the body */
-    bool calls_out;        /* the body is the client's */
+    uint64_t count, piece;     /* elements, and those of a call of the body */
+    bool calls_out;            /* the body is the client's */
+    const fr_running *running; /* then: the ops that the caller is in */
 } fr_range;
 
 /* Bits of `done`: 0 while pieces are left; 1 set by the job when the last has run; 2 set by a
@@ -57,8 +61,15 @@ static void fr_parallel_body(fr_job *job, uint32_t chunk, fr_worker *worker)
     const fr_parallel *parallel = fr_parallel_of(job);
     uint64_t begin = (uint64_t)chunk * parallel->chunk;
     uint64_t left = parallel->range.count - begin;
+    const fr_running *running = parallel->range.running;
+    fr_running_joined joined;
+    bool joins = running && fr_running_here() != running; /* a helper */
+    if (joins)
+        fr_running_join(&joined, running);
     fr_range_call(&parallel->range, begin,
                   begin + (left < parallel->chunk ? left : parallel->chunk));
+    if (joins)
+        fr_running_end_join(&joined);
 }
 
 static void fr_parallel_finished(fr_job *job, fr_worker *worker)
@@ -148,6 +159,7 @@ static bool fr_range_run(fr_range *range, uint64_t grain)
         return false;
     uint64_t last_piece = (range->count - 1) / range->piece;
     parallel->range = *range;
+    parallel->range.running = range->calls_out ? fr_running_offer() : NULL;
     parallel->chunk = range->piece * (last_piece / FR_JOB_CHUNKS_MAX + 1);
     fr_store_relaxed(&parallel->done, 0);
     fr_store_relaxed(&parallel->holders, 2);

@@ -1,6 +1,7 @@
 /* The failed ops that a thread's last wait found, with their texts (R19, R20).
  *
- * Threads: each thread has a list of its own, which lives until its next wait or its end.
+ * Threads: each thread has a list of its own, which lives until its next wait or its end; client
+ * code that the library calls on it has another, until that code returns (api/callout.h).
  * Memory bound: about 4 KiB for a thread that waited for a failed op, from the C library's heap,
  * given back when the thread ends. It is not thread-local storage itself: what is fast there has to
  * be small, or a program that opens the library while it runs finds no room for it. */
@@ -10,6 +11,21 @@
 #include <ovstage/ovstage.h>
 
 #include "scheduler/graph.h"
+
+#define FR_WAIT_SPARE_TEXT_BYTES 128
+
+typedef struct fr_wait_errors fr_wait_errors;
+
+typedef struct fr_waited {
+    fr_wait_errors *list; /* NULL until a failed op is found */
+    size_t count;         /* in list, or 1 in spare when there is no list */
+    ovstage_op_id_t spare_id;
+    size_t spare_length;
+    char spare_text[FR_WAIT_SPARE_TEXT_BYTES];
+} fr_waited;
+
+/* Gives the list back, which is there. */
+void fr_waited_free(fr_waited *waited);
 
 /* Empties the list: a new wait begins. */
 void fr_wait_errors_forget(void);

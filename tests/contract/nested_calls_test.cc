@@ -1,0 +1,260 @@
+// Client code that the library calls on a thread that is in a call itself: tasks inside waits,
+// deleters inside writes, pieces of a range. What fails in there is told there, and what waits in
+// there is told what its caller waits for. R19, R20, R23, L8, 3.5 (d).
+#include "tests/support/bounded.h"
+#include "tests/support/columns.h"
+
+namespace
+{
+
+using namespace client;
+
+using Context = const flyrail_task_context_t *;
+
+struct Nested : testing::TestWithParam<uint32_t> {
+    Nested() : stage(GetParam())
+    {
+    }
+
+    // The texts of a wait's failed ops; `out` holds the list of them.
+    std::vector<ovstage_op_id_t> wait(ovstage_op_id_t id)
+    {
+        ovstage_op_wait_result_t out;
+        EXPECT_EQ(ovstage_wait_op(stage.instance, id, forever, &out), OVSTAGE_OK) << last_error();
+        return {out.error_op_ids, out.error_op_ids + out.error_op_id_count};
+    }
+    // Of an op that has run and failed.
+    ovstage_op_id_t failed(ovstage_api_status_t with)
+    {
+        bodies.emplace_back(new Body{[with](Context) { return with; }});
+        ovstage_op_id_t id = task(stage, 0, Body::call, bodies.back().get()).op_index;
+        EXPECT_EQ(flyrail_wait_all(stage.instance, &id, 1, forever), OVSTAGE_OK);
+        return id;
+    }
+    std::string op_error(ovstage_op_id_t id)
+    {
+        return text(ovstage_get_last_op_error(stage.instance, id));
+    }
+    // On a thread that runs what it waits for: the client's without workers, else a task's.
+    void on_a_thread_that_runs(const std::function<void()> &what)
+    {
+        if (GetParam() == 0) {
+            what();
+            return;
+        }
+        Body body{[&](Context) {
+            what();
+            return OVSTAGE_OK;
+        }};
+        stage.finish(task(stage, 0, Body::call, &body));
+    }
+
+    Stage stage;
+    std::vector<std::unique_ptr<Body>> bodies;
+};
+
+// The task that the wait runs saw an op fail; what is waited for did not.
+TEST_P(Nested, R19_what_a_task_inside_a_wait_saw_fail_is_not_the_waiters)
+{
+    const ovstage_op_id_t broken = failed(OVSTAGE_ERROR_NOT_FOUND);
+    std::vector<ovstage_op_id_t> seen_inside;
+    Body inner{[&](Context) {
+        seen_inside = wait(broken);
+        EXPECT_NE(op_error(broken), "");
+        return OVSTAGE_OK;
+    }};
+    on_a_thread_that_runs([&] {
+        ovstage_op_id_t good = task(stage, 0, Body::call, &inner).op_index;
+        EXPECT_EQ(wait(good), std::vector<ovstage_op_id_t>());
+        EXPECT_EQ(op_error(broken), "");
+    });
+    EXPECT_EQ(inner.runs, 1);
+    EXPECT_EQ(seen_inside, std::vector<ovstage_op_id_t>{broken});
+}
+
+// A thread's list lives until its own next wait_op, whatever runs on it in the meantime.
+TEST_P(Nested, R20_texts_outlive_the_waits_of_tasks_that_run_meanwhile)
+{
+    const ovstage_op_id_t first = failed(OVSTAGE_ERROR_NOT_FOUND);
+    const ovstage_op_id_t second = failed(OVSTAGE_ERROR_OUT_OF_RANGE);
+    Body inner{[&](Context) {
+        EXPECT_EQ(op_error(first), ""); // none of its own
+        EXPECT_EQ(wait(second), std::vector<ovstage_op_id_t>{second});
+        return OVSTAGE_OK;
+    }};
+    on_a_thread_that_runs([&] {
+        ovstage_op_wait_result_t out;
+        ASSERT_EQ(ovstage_wait_op(stage.instance, first, forever, &out), OVSTAGE_OK);
+        const std::string told = op_error(first);
+        EXPECT_NE(told, "");
+        ovstage_op_id_t good = task(stage, 0, Body::call, &inner).op_index;
+        EXPECT_EQ(flyrail_wait_all(stage.instance, &good, 1, forever), OVSTAGE_OK);
+        ASSERT_EQ(out.error_op_id_count, 1u);
+        EXPECT_EQ(out.error_op_ids[0], first);
+        EXPECT_EQ(op_error(first), told);
+        EXPECT_EQ(op_error(second), "");
+    });
+    EXPECT_EQ(inner.runs, 1);
+}
+
+TEST_P(Nested, R23_calls_that_fail_inside_a_task_leave_the_waiters_text)
+{
+    std::string inside_before = "?", inside;
+    Body inner{[&](Context) {
+        inside_before = last_error();
+        EXPECT_EQ(ovstage_release_op(stage.instance, 0), OVSTAGE_ERROR_INVALID_HANDLE);
+        inside = last_error();
+        return OVSTAGE_OK;
+    }};
+    on_a_thread_that_runs([&] {
+        EXPECT_EQ(ovstage_release_query(stage.instance, 0).status, OVSTAGE_ERROR_INVALID_HANDLE);
+        const std::string told = last_error();
+        ovstage_op_id_t good = task(stage, 0, Body::call, &inner).op_index;
+        EXPECT_EQ(wait(good), std::vector<ovstage_op_id_t>());
+        EXPECT_EQ(last_error(), told);
+        EXPECT_NE(told, inside);
+    });
+    EXPECT_EQ(inside_before, ""); // nothing has failed in the task yet
+    EXPECT_NE(inside, "");
+}
+
+// The deleter of a refused write runs inside the call, whose text is to be read afterwards.
+TEST_P(Nested, R23_a_refused_write_is_told_whatever_its_deleter_does)
+{
+    struct Owner {
+        const Stage *stage;
+        int runs = 0;
+    } owner{&stage};
+    DLManagedTensorVersioned managed;
+    Payload payload(ramp(3), 3);
+    std::memset(&managed, 0, sizeof(managed));
+    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    managed.manager_ctx = &owner;
+    managed.dl_tensor = payload.tensor;
+    managed.deleter = [](DLManagedTensorVersioned *self) {
+        Owner *of = static_cast<Owner *>(self->manager_ctx);
+        of->runs++;
+        EXPECT_EQ(ovstage_release_op(of->stage->instance, 0), OVSTAGE_ERROR_INVALID_HANDLE);
+        EXPECT_NE(last_error().find("operation"), std::string::npos) << last_error();
+    };
+    const DLManagedTensorVersioned *pointer = &managed;
+    payload.data.tensors = nullptr;
+    payload.data.managed_tensors = &pointer;
+    ovstage_enqueue_result_t result =
+        ovstage_write_attribute(stage.instance, stage.query(2), named(stage.token("a")), 1,
+                                payload.data, OVSTAGE_PRIM_MODE_UPSERT);
+    EXPECT_EQ(result.status, OVSTAGE_ERROR_INVALID_ARGUMENT);
+    EXPECT_NE(last_error().find("shape[0] = 3"), std::string::npos) << last_error();
+    EXPECT_EQ(owner.runs, 1);
+}
+
+TEST_P(Nested, R23_calls_that_fail_inside_a_range_leave_the_callers_text)
+{
+    EXPECT_EQ(ovstage_release_query(stage.instance, 0).status, OVSTAGE_ERROR_INVALID_HANDLE);
+    const std::string told = last_error();
+    EXPECT_EQ(flyrail_parallel_for(
+                  stage.instance, 8, 1,
+                  [](uint64_t, uint64_t, void *user) {
+                      const Stage *of = static_cast<const Stage *>(user);
+                      EXPECT_EQ(ovstage_release_op(of->instance, 0), OVSTAGE_ERROR_INVALID_HANDLE);
+                      EXPECT_NE(last_error().find("operation"), std::string::npos);
+                  },
+                  &stage),
+              OVSTAGE_OK);
+    EXPECT_EQ(last_error(), told);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Nested, testing::Values(0u, 1u, 2u));
+
+// --- waits in the pieces of a range that a task has cut ------------------------------------------
+
+// A task whose range is run by two threads, each of which gets a piece.
+class Range
+{
+  public:
+    using Piece = std::function<void(const Stage &, uint64_t piece)>;
+
+    void run(const Stage &stage, uint64_t ordinal, const Piece &piece)
+    {
+        of = &stage;
+        body = piece;
+        Body cuts{[&](Context) { return flyrail_parallel_for(stage.instance, 2, 1, call, this); }};
+        stage.finish(task(stage, ordinal, Body::call, &cuts));
+    }
+
+  private:
+    static void call(uint64_t begin, uint64_t, void *user)
+    {
+        Range *range = static_cast<Range *>(user);
+        range->both_are_here();
+        range->body(*range->of, begin);
+    }
+    void both_are_here()
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        arrived++;
+        changed.notify_all();
+        changed.wait(lock, [this] { return arrived == 2; });
+    }
+
+    const Stage *of = nullptr;
+    Piece body;
+    std::mutex mutex;
+    std::condition_variable changed;
+    int arrived = 0;
+};
+
+// An INSERT goes by the ops below it; but not by the task from inside which it comes, on whatever
+// thread its piece runs.
+TEST(NestedRange, L8_what_a_piece_submits_does_not_wait_for_its_task)
+{
+    bounded("waiting for an INSERT in a piece of a range", [] {
+        Stage stage(2);
+        const ovstage_query_handle_t queries[2] = {stage.query({"/A"}), stage.query({"/B"})};
+        const ovx_token_t name = stage.token("a");
+        const std::vector<float> values = ramp(1);
+        Range range;
+        range.run(stage, 5, [&](const Stage &on, uint64_t piece) {
+            on.finish(on.write(queries[piece], name, 6, values, OVSTAGE_PRIM_MODE_INSERT));
+        });
+        stage.finish(stage.seal(6));
+        EXPECT_EQ(stage.read(queries[0], name, 6), values);
+        EXPECT_EQ(stage.read(queries[1], name, 6), values);
+    });
+}
+
+// What comes behind the task in its lane, or depends on it, waits for the piece.
+TEST(NestedRange, L8_a_piece_cannot_wait_for_what_waits_for_its_task)
+{
+    bounded("waiting in a piece of a range for what waits for its task", [] {
+        Stage stage(2);
+        const ovstage_query_handle_t query = stage.query(1);
+        const ovx_token_t names[2] = {stage.token("a"), stage.token("b")};
+        const std::vector<float> values = ramp(1);
+        std::atomic<int> refused{0};
+        ovstage_enqueue_result_t behind[2], seals[2];
+        Range range;
+        range.run(stage, 5, [&](const Stage &on, uint64_t piece) {
+            const ovx_token_t name = names[piece];
+            behind[piece] = on.write(query, name, 5, values);
+            seals[piece] = on.seal(5, OVSTAGE_SCOPE_INCLUDE, {name});
+            for (ovstage_op_id_t id : {behind[piece].op_index, seals[piece].op_index}) {
+                ovstage_op_wait_result_t out;
+                refused += ovstage_wait_op(on.instance, id, forever, &out) ==
+                           OVSTAGE_ERROR_INVALID_ARGUMENT;
+                EXPECT_NE(last_error().find("it waits itself for that op"), std::string::npos)
+                    << last_error();
+            }
+            refused +=
+                flyrail_wait_floor(on.instance, name, 5, forever) == OVSTAGE_ERROR_INVALID_ARGUMENT;
+        });
+        EXPECT_EQ(refused, 6);
+        for (int piece = 0; piece < 2; piece++) {
+            stage.finish(behind[piece]);
+            stage.finish(seals[piece]);
+            EXPECT_EQ(stage.read(query, names[piece], 5), values);
+        }
+    });
+}
+
+} // namespace

@@ -27,7 +27,7 @@ static void *open_full(const bench_options *options, uint32_t rows, DLDataType t
     self->size_bytes = (size_t)rows * elements * type.bits / 8 * type.lanes;
     self->repeats = options->quick ? 4 : (self->size_bytes > 50000000 ? 8 : 40);
     self->thread_count = options->worker_count > 0 ? options->worker_count : 1;
-    self->source = bench_allocate(self->size_bytes);
+    self->source = bench_allocate_payload(self->size_bytes);
     for (int i = 0; i < ROTATING; i++)
         self->targets[i] = bench_allocate_payload(self->size_bytes);
     stage_open(&self->stage, options->worker_count, true);
@@ -62,7 +62,7 @@ static void close_full(void *state)
     full_state *self = state;
     stage_release_query(&self->stage, self->query);
     stage_close(&self->stage);
-    bench_free(self->source);
+    bench_free_payload(self->source, self->size_bytes);
     for (int i = 0; i < ROTATING; i++)
         bench_free_payload(self->targets[i], self->size_bytes);
     bench_free(self);

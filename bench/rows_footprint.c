@@ -135,7 +135,7 @@ static const bench_row rows[] = {
         .open = open_footprint,
         .close = close_footprint,
         .contenders = {BENCH_OURS("libflyrail.so", measure_text, 0)},
-        .goals = {{BENCH_AT_MOST, 0, 0, 1024, false}},
+        .goals = {{BENCH_AT_MOST, 0, 0, 640, false}},
         .most_rounds = 1,
     },
 };

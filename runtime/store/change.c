@@ -165,6 +165,18 @@ bool fr_change_room(fr_change *change, size_t places)
     return true;
 }
 
+bool fr_change_reserve(fr_change *change, uint32_t rows)
+{
+    bool dense;
+    uint32_t *old_rows, old_count;
+    if (!fr_row_set_reserve(&change->rows, rows, &dense, &old_rows, &old_count))
+        return false;
+    fr_row_set_release_old(&change->rows, old_rows); /* a kept one has memory of a list */
+    bool enough = fr_change_room(change, dense ? change->rows.universe : rows);
+    fr_change_count(change);
+    return enough;
+}
+
 void fr_change_retain(fr_change *change)
 {
     (void)fr_add_relaxed(&change->references, 1);

@@ -50,6 +50,9 @@ void fr_changes_destroy(fr_changes *changes);
 fr_change *fr_change_create(fr_changes *changes, uint32_t universe, uint32_t rows);
 /* Room for the previous ordinals of so many places; what is there is kept. False without memory. */
 bool fr_change_room(fr_change *change, size_t places);
+/* Of one that is empty, and nobody else's: room for so many rows, and for the ordinals of their
+ * places. Counted. False without memory. */
+bool fr_change_reserve(fr_change *change, uint32_t rows);
 /* What it and its rows and previous ordinals take. */
 size_t fr_change_bytes(const fr_change *change);
 /* Counts the memory that its rows and previous ordinals were given; by who may give it such, under

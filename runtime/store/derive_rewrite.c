@@ -154,14 +154,10 @@ static bool fr_rewrite_make_change(fr_store *store, fr_derive_piece *piece)
     uint32_t most = piece->count + (before ? before->rows.count : 0);
     fr_change *change = fr_change_create(&store->versions.changes, piece->segment->row_count, most);
     rewrite->change = change;
-    bool dense;
-    uint32_t *old_rows, old_count;
-    if (!change || !fr_row_set_reserve(&change->rows, most, &dense, &old_rows, &old_count) ||
-        !fr_change_room(change, fr_row_set_is_bitmap(&change->rows) ? change->rows.universe : most))
+    if (!change || !fr_change_reserve(change, most))
         return false;
     if (before)
         fr_rewrite_change_copy(change, before);
-    fr_change_count(change);
     return fr_segment_row_ordinals(store->buffers, piece->segment);
 }
 

@@ -27,6 +27,22 @@ TEST_F(Store, APinnedHeadNeverChanges)
     store_group_release(world, held);
 }
 
+// Which a change had that is used again, for more rows than a list has.
+TEST_F(Store, TheMemoryOfAListComesBackWhenItBecomesABitmap)
+{
+    store_query *all = Query(range(1, 400)), *some = Query(range(20, 30)),
+                *most = Query(range(1, 90));
+    ASSERT_EQ(Write(all, 1, 1), OVSTAGE_OK);
+    ASSERT_TRUE(store_world_seal(world, 1));
+    for (uint32_t ordinal = 2; ordinal < 90; ordinal++) {
+        ASSERT_EQ(Write(some, ordinal, ordinal), OVSTAGE_OK);
+        ASSERT_TRUE(store_world_seal(world, ordinal));
+    }
+    for (uint32_t turn = 0; turn < 4; turn++)
+        ASSERT_EQ(store_derive(world, 0, most, 87, 7), OVSTAGE_OK);
+    EXPECT_EQ(ReadValues({1, 60}, 88), (std::vector<int64_t>{7, 7}));
+}
+
 TEST_F(Store, TwoOlderStatesAreKeptAndNoMore)
 {
     const std::vector<uint32_t> prims = range(1, 40);

@@ -77,7 +77,7 @@ typedef struct bench_theme {
 extern const bench_theme bench_theme_ops, bench_theme_exchange, bench_theme_columns,
     bench_theme_subset, bench_theme_range, bench_theme_parallel, bench_theme_rows,
     bench_theme_scale, bench_theme_clone, bench_theme_filter, bench_theme_hierarchy,
-    bench_theme_memory, bench_theme_flat, bench_theme_footprint;
+    bench_theme_memory, bench_theme_flat, bench_theme_footprint, bench_theme_spawn;
 
 /* Ends the program with a line on stderr. */
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,7 +16,7 @@ static const bench_theme *const themes[] = {
     &bench_theme_ops,   &bench_theme_exchange,  &bench_theme_columns,   &bench_theme_subset,
     &bench_theme_range, &bench_theme_parallel,  &bench_theme_rows,      &bench_theme_scale,
     &bench_theme_clone, &bench_theme_filter,    &bench_theme_hierarchy, &bench_theme_memory,
-    &bench_theme_flat,  &bench_theme_footprint,
+    &bench_theme_flat,  &bench_theme_footprint, &bench_theme_spawn,
 };
 enum { THEME_COUNT = sizeof(themes) / sizeof(themes[0]), MOST_RESULTS = 64 };
 

@@ -7,6 +7,8 @@ bound_s=$1
 shift
 # What shows in generated programs shows in few of them.
 export FR_ORACLE_SECONDS=30
+# A fault that a sanitizer has told may hang the program afterwards.
+export TSAN_OPTIONS=halt_on_error=1
 unset XML_OUTPUT_FILE GTEST_OUTPUT TEST_PREMATURE_EXIT_FILE
 for ((run = 1; run <= 3 || SECONDS < 120; run++)); do
 	timeout -k 1 "$bound_s" "$@" >"$TEST_TMPDIR/log" 2>&1 </dev/null

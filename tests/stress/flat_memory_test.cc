@@ -22,7 +22,8 @@ constexpr bool handles_wear_out =
 constexpr bool handles_wear_out = false;
 #endif
 
-constexpr uint64_t op_slab = handles_wear_out ? 1024 : 65536; // bytes of records made together
+// Of op records, some of which are made together, in bytes: as many more may be under way at once.
+constexpr uint64_t op_slack = handles_wear_out ? 16384 : 65536;
 constexpr size_t prims = 64, columns = 8;
 constexpr uint64_t cycles = 10000, warm = 6000, window = 1000;
 
@@ -192,16 +193,17 @@ void stays_flat(uint32_t workers, double slack)
         auto flat = [slack](uint64_t before, uint64_t after) {
             return static_cast<double>(after) <= static_cast<double>(before) * slack;
         };
+        // How many ops are under way at once is a matter of timing, and a worker keeps some
+        // records.
+        const uint64_t ops_more = workers > 0 ? op_slack : 0;
         if (!handles_wear_out) {
-            EXPECT_PRED2(flat, early.live, late.live);
+            EXPECT_PRED2(flat, early.live + ops_more, late.live);
         }
         EXPECT_PRED2(flat, early.payload, late.payload);
         EXPECT_PRED2(flat, early.history, late.history);
         EXPECT_PRED2(flat, early.cache, late.cache);
         EXPECT_PRED2(flat, early.tables, late.tables);
-        // How many ops are under way at once is a matter of timing, and a worker keeps some
-        // records.
-        EXPECT_PRED2(flat, early.ops + (workers > 0 ? op_slab : 0), late.ops);
+        EXPECT_PRED2(flat, early.ops + ops_more, late.ops);
         EXPECT_PRED2(flat, early.versions, late.versions);
         // A worker may be late to leave the lane of an op that is complete.
         EXPECT_PRED2(flat, early.lanes + workers, late.lanes);

@@ -90,9 +90,14 @@ static fr_judged fr_judge_newest(fr_column *column, uint32_t prim, uint64_t ordi
 
 uint64_t fr_judge_written(fr_column *column, uint32_t prim, uint64_t ordinal, uint64_t op_id)
 {
-    bool asks_who = op_id != UINT64_MAX && fr_late_any(column->late);
     for (;;) {
+        bool asks_who = op_id != UINT64_MAX && fr_late_any(column->late);
         fr_judged newest = fr_judge_newest(column, prim, ordinal, asks_who);
+#ifndef FR_MUTATE_JUDGE_ASKS_TOO_EARLY
+        /* The first that came late has come meanwhile, and may be what was found. */
+        if (!asks_who && op_id != UINT64_MAX && fr_late_any(column->late))
+            continue;
+#endif
         if (newest.ordinal == 0 || !asks_who)
             return newest.ordinal;
         uint64_t writer = fr_late_writer(column->late, column, prim, newest.ordinal);

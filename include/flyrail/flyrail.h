@@ -65,12 +65,9 @@ typedef struct flyrail_config_t {
     /* Bytes in unsealed versions and in payloads of pending writes before QUEUE_FULL (D25): 1/4 of
      * the machine's memory. */
     uint64_t pending_limit_bytes;
-    /* Sealed states kept before the newest (L6), and payloads for the next ones: 1/8 of memory. */
+    /* Sealed values kept before the newest (L6), and payloads for the next ones: 1/8 of memory. */
     uint64_t history_limit_bytes;
-    /* How many of them: 2; 0: none. Counted for a segment, the keys of one column that became
-     * visible by the same seal: it has a state for each sealed ordinal at which any of them was
-     * written. At an older moment than is kept, a key that was not written between that and the
-     * oldest state has its value still; a read of one that was answers OUT_OF_RANGE. */
+    /* How many of them of each key: 2; 0: none. A read at an older moment answers OUT_OF_RANGE. */
     uint32_t history_versions;
     /* Gathers kept for the next read of the same, and, in at most half of it, where the paths of
      * queries lie: 1/16 of memory. The least used gathers go for new ones. */

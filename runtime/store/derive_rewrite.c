@@ -253,6 +253,7 @@ void fr_rewrite_commit(fr_store *store, fr_derive_piece *piece)
     fr_segment *segment = piece->segment;
     fr_change *logged = NULL;
     fr_mutex_lock(&segment->lock);
+    segment->superseding = (fr_superseding){0};
     if (rewrite->change)
         fr_rewrite_account(piece);
     for (uint32_t s = 0; s < rewrite->count; s++)

@@ -1,7 +1,11 @@
 #include "runtime/store/history.h"
 
+#include "runtime/store/archive.h"
+#include "runtime/store/retire.h"
 #include "runtime/store/seal.h"
 #include "runtime/store/store_state.h"
+#include "runtime/store/superseded.h"
+#include "runtime/store/whole.h"
 
 /* Segments of which nothing can go, that a seal looks at when it is to make room. */
 #ifdef FR_SHRINK
@@ -54,6 +58,17 @@ bool fr_row_look_unaccounted(const fr_segment *segment, fr_row_look *look, uint3
     return true;
 }
 
+/* By what is kept of before the list. */
+static uint64_t fr_history_off_list(const fr_segment *segment, const fr_row_look *look,
+                                    uint32_t *left)
+{
+    uint64_t from;
+    const fr_archived *archived = fr_archive_find(segment, look->row, look->ordinal, left);
+    if (archived)
+        return archived->from;
+    return fr_whole_find(segment, look->row, look->ordinal, &from, left) ? from : 0;
+}
+
 /* What an entry above has replaced in the row was in it at the ordinal, if no entry in between has
  * the row. */
 static bool fr_history_look(const fr_segment *segment, fr_row_look *look, uint32_t *left)
@@ -76,6 +91,8 @@ static bool fr_history_look(const fr_segment *segment, fr_row_look *look, uint32
             change = version->since;
     }
     fr_row_look_end(segment, look, change);
+    if (!look->written)
+        look->written = fr_history_off_list(segment, look, left);
     return true;
 }
 
@@ -195,15 +212,23 @@ static uint64_t fr_history_moment(fr_store *store)
     return waited < shown ? waited : shown;
 }
 
-/* The oldest entry that stays, and how many go: those are looked at here, once. */
-static fr_version *fr_history_last_kept(fr_store *store, const fr_segment *segment, uint64_t *count)
+/* States below the configured number of them, and below the moment, may go. */
+static bool fr_history_may_go(const fr_store *store, const fr_segment *segment,
+                              const fr_version *version, uint64_t gone, uint64_t moment)
 {
     uint64_t kept = (uint64_t)store->config.history_versions + 1;
-    uint64_t most = segment->sealed_count > kept ? segment->sealed_count - kept : 0, seen = 0;
-    uint64_t moment = fr_history_moment(store);
+    return segment->sealed_count - gone > kept && version->newer->ordinal <= moment;
+}
+
+/* The oldest entry that stays, and how many go that hold nothing which is to be kept. */
+static fr_version *fr_history_last_kept(fr_store *store, fr_segment *segment, uint64_t moment,
+                                        uint64_t *count)
+{
     fr_version *last = segment->oldest, *version = last;
+    uint64_t seen = 0;
     *count = 0;
-    while (seen < most && version->newer->ordinal <= moment) {
+    while (fr_history_may_go(store, segment, version, seen, moment) &&
+           fr_superseded(segment, version, store->config.history_versions, &store->seal_steps)) {
         store->seal_steps++;
         version = version->newer;
         seen++;
@@ -321,11 +346,15 @@ static void fr_history_count(fr_store *store, fr_segment *segment)
     fr_history_tell(store, segment);
 }
 
-/* What is below `last` goes, `count` of them. */
-static void fr_history_cut(fr_store *store, fr_segment *segment, fr_version *last, uint64_t count,
+/* What is below `last` goes, `count` of them. False: somebody waits for it since. */
+static bool fr_history_cut(fr_store *store, fr_segment *segment, fr_version *last, uint64_t count,
                            bool may_be_spare)
 {
     fr_mutex_lock(&segment->lock);
+    if (last->ordinal > fr_moments_seen(&store->moments)) {
+        fr_mutex_unlock(&segment->lock);
+        return false;
+    }
     fr_version *cut = fr_segment_cut(segment, last);
     segment->oldest_state = last->ordinal;
     segment->sealed_count -= count;
@@ -339,6 +368,16 @@ static void fr_history_cut(fr_store *store, fr_segment *segment, fr_version *las
         fr_seal_drop(store, rest);
         rest = older;
     }
+    return true;
+}
+
+/* The next newer entry than the oldest that does not stand on it, and how many are below. */
+static fr_version *fr_history_above_oldest(const fr_segment *segment, uint64_t *count)
+{
+    fr_version *last = segment->oldest->newer;
+    for (*count = 1; last != segment->sealed && last->kind == FR_VERSION_PARTIAL; ++*count)
+        last = last->newer;
+    return last;
 }
 
 /* Cuts the oldest state off, if nobody reads or waits for it and the newest does not stand on it.
@@ -348,14 +387,48 @@ static bool fr_history_cut_oldest(fr_store *store, fr_segment *segment, uint64_t
     const fr_version *base = fr_history_base(segment);
     if (!base || base == segment->oldest || fr_pin_count(&segment->oldest->pin) > 0)
         return false;
-    fr_version *last = segment->oldest->newer;
-    uint64_t count = 1;
-    for (; last != base && last->kind == FR_VERSION_PARTIAL; count++) /* stands on what is cut */
-        last = last->newer;
+    uint64_t count;
+    fr_version *last = fr_history_above_oldest(segment, &count);
     if (last->ordinal > moment)
         return false;
-    fr_history_cut(store, segment, last, count, false);
-    return true;
+    return fr_history_cut(store, segment, last, count, false);
+}
+
+/* --- single rows ------------------------------------------------------------------------------ */
+
+/* False: it stays. */
+static bool fr_history_retire_oldest(fr_store *store, fr_segment *segment, uint64_t moment)
+{
+    if (!fr_history_may_go(store, segment, segment->oldest, 0, moment) ||
+        !fr_retire_wants(store, segment))
+        return false;
+    if (fr_whole_may_keep(segment))
+        return fr_whole_keep(store, segment);
+    uint64_t count;
+    fr_version *last = fr_history_above_oldest(segment, &count);
+    if (last->kind == FR_VERSION_PARTIAL ||
+        !fr_history_may_go(store, segment, last->older, count - 1, moment))
+        return false;
+    for (const fr_version *state = segment->oldest; state != last; state = state->newer)
+        if (!fr_retire(store, segment, state, moment))
+            return false;
+    return fr_history_cut(store, segment, last, count, true);
+}
+
+/* All rows were written together as often in the states of the list: nothing of before is wanted.
+ */
+static bool fr_history_outdates_archive(fr_store *store, const fr_segment *segment)
+{
+    uint32_t full = 0;
+    if (!segment->archive && !segment->whole)
+        return false;
+    for (const fr_version *version = segment->sealed;
+         version != segment->oldest && full < store->config.history_versions;
+         version = version->older) {
+        store->seal_steps++;
+        full += !version->since;
+    }
+    return full >= store->config.history_versions;
 }
 
 static bool fr_history_drop_spare(fr_store *store, fr_segment *segment)
@@ -370,6 +443,14 @@ static bool fr_history_drop_spare(fr_store *store, fr_segment *segment)
         return true;
     }
     return false;
+}
+
+/* What is off the list: the oldest of it goes. */
+static bool fr_history_shorten(fr_store *store, fr_segment *segment, uint64_t moment)
+{
+    if (fr_whole_oldest(segment) <= fr_archive_oldest(segment))
+        return fr_whole_drop(store, segment, moment);
+    return fr_archive_shorten(store, segment, moment);
 }
 
 static bool fr_history_is_above(const fr_store *store)
@@ -388,6 +469,7 @@ static void fr_history_limit_before(fr_store *store, uint64_t moment)
         fr_segment *segment = store->history_oldest;
         store->seal_steps++;
         while (fr_history_is_above(store) && (fr_history_drop_spare(store, segment) ||
+                                              fr_history_shorten(store, segment, moment) ||
                                               fr_history_cut_oldest(store, segment, moment))) {
             fr_history_tell(store, segment);
             fr_add_relaxed(&store->counters.history_drops, 1);
@@ -414,10 +496,17 @@ void fr_history_limit(fr_store *store)
 
 void fr_history_trim(fr_store *store, fr_segment *segment)
 {
-    uint64_t count;
-    fr_version *last = fr_history_last_kept(store, segment, &count);
-    if (count > 0)
-        fr_history_cut(store, segment, last, count, true);
+    uint64_t count, moment = fr_history_moment(store);
+    bool more;
+    do {
+        fr_version *last = fr_history_last_kept(store, segment, moment, &count);
+        more = count == 0 || fr_history_cut(store, segment, last, count, true);
+    } while (more && fr_history_retire_oldest(store, segment, moment));
+    if (fr_history_outdates_archive(store, segment) && segment->oldest->ordinal <= moment) {
+        fr_archive_drop(store, segment, segment->oldest->ordinal);
+        while (fr_whole_drop(store, segment, moment))
+            store->seal_steps++;
+    }
     fr_history_count(store, segment);
     fr_history_list_out(store, segment);
     if (segment->history_bytes > 0)

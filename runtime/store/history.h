@@ -1,15 +1,20 @@
 /* The old end of a segment's list: what is kept for late readers, what becomes a spare, what goes.
  *
+ * Of each key the configured number of values before its newest is kept (L6). A state holds the
+ * values that the next newer one replaced; it stays as long as one of them is among those, or until
+ * it is archived row by row (superseded.h, retire.h, archive.h).
+ *
  * Cutting the old end is always safe: an entry depends on newer ones only. What goes through states
  * of which there may be any number does so without the segment's lock, or lets go of it now and
- * then. */
+ * then. Who reads holds its moment before it takes the segment's lock; what is taken away is taken
+ * under that lock, after a look at the moments. */
 #ifndef FR_RUNTIME_STORE_HISTORY_H
 #define FR_RUNTIME_STORE_HISTORY_H
 
 #include "runtime/store/column.h"
 
-/* During a seal: cuts what neither the configuration nor a waiting read wants. Dropped versions
- * that a reader pins go with their last pin. */
+/* During a seal: cuts what neither the configuration nor a waiting read wants, or archives what it
+ * wants some rows of. Dropped versions that a reader pins go with their last pin. */
 void fr_history_trim(fr_store *store, fr_segment *segment);
 /* During a seal: while history takes more than it may, the oldest goes that nobody reads or waits
  * for. */
@@ -40,8 +45,8 @@ bool fr_row_look_unaccounted(const fr_segment *segment, fr_row_look *look, uint3
 /* The same: goes by the change that was the first to replace the row's value of then; NULL: none
  * has. */
 void fr_row_look_end(const fr_segment *segment, fr_row_look *look, const fr_change *change);
-/* The newest sealed ordinal at or below `ordinal` at which a row was written; `ordinal` is at or
- * above the oldest state. 0: none. Takes the lock, in pieces. */
+/* The newest sealed ordinal at or below `ordinal` at which a row was written; 0: none, or it is
+ * below the oldest state and that value is not kept. Takes the lock, in pieces. */
 uint64_t fr_history_row_ordinal(fr_segment *segment, uint32_t row, uint64_t ordinal);
 /* The same of several rows (NULL: all of the segment): the newest of theirs. With the segment's
  * lock held, and false when it would have to be held too long. */

@@ -1,10 +1,23 @@
 #include "runtime/store/store_state.h"
 
+/* With the lock held, after each change. */
+static void fr_moments_publish(fr_moments *moments)
+{
+    const fr_ordinal_node *first = fr_ordinal_tree_first(&moments->tree);
+    fr_store_relaxed(&moments->lowest, first ? first->ordinal : UINT64_MAX);
+}
+
+void fr_moments_init(fr_moments *moments)
+{
+    fr_store_relaxed(&moments->lowest, UINT64_MAX);
+}
+
 static void fr_moments_hold(fr_moments *moments, fr_ordinal_node *held, uint64_t ordinal)
 {
     held->ordinal = ordinal;
     fr_mutex_lock(&moments->lock);
     (void)fr_ordinal_tree_insert(&moments->tree, held);
+    fr_moments_publish(moments);
     fr_mutex_unlock(&moments->lock);
 }
 
@@ -12,6 +25,7 @@ static void fr_moments_release(fr_moments *moments, fr_ordinal_node *held)
 {
     fr_mutex_lock(&moments->lock);
     fr_ordinal_tree_remove(&moments->tree, held);
+    fr_moments_publish(moments);
     fr_mutex_unlock(&moments->lock);
 }
 

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/store/archive.h"
+
 fr_segment *fr_segment_create(const fr_allocator *allocator, fr_column *column)
 {
     fr_segment *segment = fr_memory_allocate_zero(allocator, sizeof(*segment), FR_CACHE_LINE_BYTES);
@@ -62,6 +64,12 @@ void fr_segment_destroy(const fr_allocator *allocator, fr_versions *versions, fr
     for (uint32_t k = 0; k < FR_SEGMENT_SPARES; k++)
         if (segment->spares[k].version)
             fr_version_put(versions, fr_segment_spare_take(&segment->spares[k]));
+    while (segment->whole) {
+        fr_version *version = segment->whole;
+        segment->whole = version->older;
+        fr_version_put(versions, version);
+    }
+    fr_archive_destroy(allocator, versions->buffers, segment->archive);
     if (segment->creations)
         fr_memory_release(allocator, segment->creations,
                           segment->row_room * sizeof(*segment->creations));

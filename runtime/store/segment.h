@@ -15,8 +15,9 @@
  * Invariants
  *   head is the newest sealed entry if that is FULL, else NULL; a reader that pins it and finds it
  * still there holds the newest sealed state. An entry depends on newer ones only (UNDO) or is FULL,
- * except for unfolded PARTIALs above the head: so the old end can be cut at any time. lowest_open
- * is at or below the ordinal of every open entry. */
+ * except for unfolded PARTIALs above the head: so the old end can be cut at any time; what is cut
+ * and may still be wanted is in the archive, row by row. The sealed entries are all that there were
+ * from the oldest one on. lowest_open is at or below the ordinal of every open entry. */
 #ifndef FR_RUNTIME_STORE_SEGMENT_H
 #define FR_RUNTIME_STORE_SEGMENT_H
 
@@ -24,6 +25,7 @@
 
 typedef struct fr_column fr_column;
 typedef struct fr_logged fr_logged;
+typedef struct fr_archive fr_archive;
 
 /* Rows that are looked at or entered before the lock is given to somebody else. */
 #ifdef FR_SHRINK
@@ -45,6 +47,14 @@ typedef struct fr_spare {
     uint32_t change_count;
     fr_change *changes[FR_SPARE_CHANGES]; /* a reference each */
 } fr_spare;
+
+/* How far it was looked for what has replaced an older state. */
+typedef struct fr_superseding {
+    uint64_t state;   /* its ordinal */
+    uint64_t looked;  /* entries up to there were, */
+    uint32_t entries; /* so many, */
+    uint32_t found;   /* of which so many have all rows that it holds */
+} fr_superseding;
 
 struct fr_segment {
     fr_column *column;
@@ -76,14 +86,21 @@ struct fr_segment {
     uint64_t unindexed_lowest, unindexed_highest, unindexed_links;
     uint64_t oldest_state; /* below it values are gone; 0: none are */
     fr_spare spares[FR_SEGMENT_SPARES];
+    /* Values of before the oldest entry: row by row (archive.h), NULL: none; and states off the
+     * list (whole.h), from the newest on. */
+    fr_archive *archive;
+    fr_version *whole;
+    uint32_t whole_count;
     /* Which rows its ordinals changed (change_log.h); above log_merged exactly. */
     fr_logged *log_newest, *log_oldest;
     fr_ordinal_tree log_tree;
     uint64_t log_merged;
-    _Atomic uint64_t log_last; /* the newest ordinal that was accounted for */
-    uint32_t dead_count;       /* rows whose keys are deleted; the seals' */
-    uint64_t history_bytes;    /* payloads of older states and spares */
-    uint64_t history_counted;  /* of these the store has counted so many */
+    _Atomic uint64_t log_last;  /* the newest ordinal that was accounted for */
+    uint32_t dead_count;        /* rows whose keys are deleted; the seals' */
+    uint64_t history_bytes;     /* payloads of older states and spares, and the archive */
+    uint64_t history_counted;   /* of these the store has counted so many */
+    uint64_t archive_bytes;     /* and so many are the archive's */
+    fr_superseding superseding; /* the seals' (superseded.h): of the oldest entry */
     /* Of an array: bytes of elements that older states had, since it was compacted, and that the
      * head had then. */
     uint64_t replaced_bytes, live_bytes;

@@ -4,6 +4,7 @@
 
 #include "runtime/store/fold_rows.h"
 #include "runtime/store/history.h"
+#include "runtime/store/recall.h"
 #include "runtime/store/store_state.h"
 #include "runtime/write/rows_width.h"
 
@@ -189,6 +190,55 @@ static ovstage_api_status_t fr_snapshot_take(fr_store *store, fr_segment *segmen
     }
 }
 
+/* Lays rows over what the source has, which become its own. False without memory. */
+static bool fr_source_add(fr_store *store, fr_source *source, fr_version *rows)
+{
+    fr_version *only = source->only;
+    if (!fr_source_grow(store, source))
+        return false;
+    if (only)
+        source->versions[0] = only;
+    source->only = NULL;
+    if (!fr_source_grow(store, source))
+        return false;
+    source->versions[source->version_count++] = rows;
+    return true;
+}
+
+/* Of the oldest state: rows that were written since the ordinal are as they were then. */
+static ovstage_api_status_t fr_source_recall(fr_store *store, fr_segment *segment,
+                                             const uint32_t *rows, uint64_t ordinal,
+                                             fr_source *source, fr_pinning *pinning)
+{
+    fr_recall recall = {.segment = segment,
+                        .rows = rows,
+                        .count = source->count,
+                        .ordinal = ordinal,
+                        .state = source->state};
+    ovstage_api_status_t status = fr_recall_run(store, &recall);
+    pinning->written = recall.newest;
+    source->state = ordinal;
+    if (recall.made && !fr_source_add(store, source, recall.made)) {
+        fr_version_unpin(&store->versions, recall.made);
+        status = OVSTAGE_ERROR_OUT_OF_MEMORY;
+    }
+    return status;
+}
+
+/* The state is pinned: tells `written`, and finds what is not in it. */
+static ovstage_api_status_t fr_snapshot_settle(fr_store *store, fr_segment *segment,
+                                               const uint32_t *rows, uint64_t ordinal,
+                                               fr_source *source, fr_pinning *pinning)
+{
+    uint64_t at = pinning->still ? source->state : ordinal;
+    pinning->written = fr_history_rows_ordinal(segment, rows, source->count, at);
+    bool recalls = pinning->still && pinning->written > ordinal;
+#ifdef FR_MUTATE_SNAPSHOT_TAKES_THE_OLDEST
+    recalls = false;
+#endif
+    return recalls ? fr_source_recall(store, segment, rows, ordinal, source, pinning) : OVSTAGE_OK;
+}
+
 /* Where the lock would be held too long for all of it: the moment is held instead. */
 static ovstage_api_status_t fr_snapshot_take_slowly(fr_store *store, fr_segment *segment,
                                                     const uint32_t *rows, uint64_t ordinal,
@@ -197,14 +247,8 @@ static ovstage_api_status_t fr_snapshot_take_slowly(fr_store *store, fr_segment 
     fr_ordinal_node held;
     fr_store_moment_hold(store, &held, ordinal);
     ovstage_api_status_t status = fr_snapshot_take(store, segment, rows, ordinal, source, pinning);
-    if (status == OVSTAGE_OK && !pinning->told) {
-        uint64_t at = pinning->still ? source->state : ordinal;
-        pinning->written = fr_history_rows_ordinal(segment, rows, source->count, at);
-#ifndef FR_MUTATE_SNAPSHOT_TAKES_THE_OLDEST
-        if (pinning->still && pinning->written > ordinal)
-            status = OVSTAGE_ERROR_OUT_OF_RANGE; /* written in between */
-#endif
-    }
+    if (status == OVSTAGE_OK && !pinning->told)
+        status = fr_snapshot_settle(store, segment, rows, ordinal, source, pinning);
     fr_store_moment_release(store, &held);
     return status;
 }

@@ -27,6 +27,9 @@ fr_store *fr_store_create(const fr_store_config *config)
     store->allocator_copy = *config->allocator;
     store->allocator = &store->allocator_copy;
     fr_living_init(&store->living, store->allocator);
+    fr_moments_init(&store->moments);
+    fr_moments_init(&store->snapshots);
+    fr_moments_init(&store->starts);
     bool made = fr_store_parts_create(store);
     fr_versions_init(&store->versions, store->allocator, store->buffers);
     if (made)

@@ -14,6 +14,9 @@
 typedef struct fr_moments {
     fr_mutex lock;
     fr_ordinal_tree tree;
+    /* The lowest; UINT64_MAX: none. Changed under the lock. Relaxed: who looks at it has a lock
+     * that who holds a moment takes next. */
+    _Atomic uint64_t lowest;
 } fr_moments;
 
 /* What gathers are kept, the least recently kept or used first (gathered.h). */
@@ -84,8 +87,15 @@ struct fr_store {
     fr_segment *history_oldest, *history_newest;
 };
 
+void fr_moments_init(fr_moments *moments); /* of zeroes */
 /* The lowest ordinal whose state is to be kept for them; UINT64_MAX: none. */
 uint64_t fr_moments_lowest(fr_moments *moments);
+/* The same under the lock of a segment that something is to be taken from: who reads it holds its
+ * moment first, and then takes that lock. */
+static inline uint64_t fr_moments_seen(const fr_moments *moments)
+{
+    return fr_load_relaxed(&moments->lowest);
+}
 void fr_snapshots_destroy(fr_store *store);
 
 #endif

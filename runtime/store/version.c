@@ -104,6 +104,8 @@ fr_version *fr_version_get(fr_versions *versions, fr_segment *segment, uint64_t 
     version->weighed = false;
     version->element_bytes = 0;
     version->history_bytes = 0;
+    version->until = 0;
+    version->froms = NULL;
     fr_pin_init(&version->pin);
     return version;
 }
@@ -111,11 +113,14 @@ fr_version *fr_version_get(fr_versions *versions, fr_segment *segment, uint64_t 
 void fr_version_put(fr_versions *versions, fr_version *version)
 {
     fr_buffer_release(versions->buffers, version->buffer);
+    if (version->froms) /* hardly ever */
+        fr_buffer_release(versions->buffers, version->froms);
     fr_change_release(version->change);
     fr_change_release(version->since);
     fr_pending_release(version->touched.elements);
     version->touched.elements = NULL;
     version->buffer = NULL;
+    version->froms = NULL;
     version->change = NULL;
     version->since = NULL;
     fr_stocked *batch = fr_stock_give(&versions->stock, &version->free);

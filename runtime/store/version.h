@@ -53,6 +53,10 @@ struct fr_version {
     bool weighed;           /* of an array, an older state: element_bytes is known */
     uint64_t element_bytes; /* that it has in rows which a newer state wrote */
     uint64_t history_bytes; /* that its segment counts for it as history */
+    /* Off the list, kept whole (whole.h): when all rows were written again, and, if they were not
+     * written by it, since when it has what it has in each; NULL: since its ordinal. */
+    uint64_t until;
+    fr_buffer *froms;
 };
 
 typedef struct fr_versions {

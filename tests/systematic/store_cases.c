@@ -204,6 +204,71 @@ void body_store_older(void *unused)
     take_down();
 }
 
+/* --- older values ----------------------------------------------------------------------------- */
+
+static store_query *before_four, *from_four;
+
+/* 2 was written at 2 and 3 and then no more; 4 at all ordinals from 4 on. */
+static void read_values(void *unused)
+{
+    (void)unused;
+    store_group *group;
+    fr_systematic_check(store_read(world, 0, before_four, 2, &group) == OVSTAGE_OK,
+                        "a value of a key's newest is gone");
+    for (uint32_t k = 0; group && k < 3; k++)
+        fr_systematic_check(store_group_row(group, k) &&
+                                store_group_row(group, k)->ordinal == (prims[k] == 2 ? 2 : 1),
+                            "an older value is another one");
+    if (group)
+        store_group_release(world, group);
+    const uint64_t floor = store_world_floor(world), moments[3] = {4, floor - 1, floor};
+    for (uint32_t k = 0; k < 3; k++) {
+        int status = store_read(world, 0, from_four, moments[k], &group);
+        fr_systematic_check(status == OVSTAGE_OK || status == OVSTAGE_ERROR_OUT_OF_RANGE,
+                            "a read failed");
+        const store_row *row = group ? store_group_row(group, 0) : NULL;
+        fr_systematic_check(!group || moments[k] < 4 ||
+                                (row && store_row_is_whole(row) && row->ordinal == moments[k]),
+                            "an older value is of another moment");
+        if (group)
+            store_group_release(world, group);
+    }
+}
+
+static void seal_further(void *query)
+{
+    for (uint64_t ordinal = 5; ordinal <= 8; ordinal++) {
+        write_at(0, query, ordinal);
+        (void)store_world_seal(world, ordinal);
+    }
+}
+
+void body_store_values(void *unused)
+{
+    (void)unused;
+    static const uint32_t two = 2;
+    fr_os_thread reader, sealer;
+    set_up(1);
+    before_four = store_query_create(world, prims, 3);
+    from_four = store_query_create(world, &prims[3], 1);
+    store_query *only_second = store_query_create(world, &two, 1);
+    write_at(0, all, 1);
+    (void)store_world_seal(world, 1);
+    for (uint64_t ordinal = 2; ordinal <= 4; ordinal++) {
+        write_at(0, ordinal < 4 ? only_second : from_four, ordinal);
+        (void)store_world_seal(world, ordinal);
+    }
+    (void)fr_os_current->thread_start(&reader, read_values, NULL, "reader");
+    (void)fr_os_current->thread_start(&sealer, seal_further, from_four, "sealer");
+    fr_os_current->thread_join(&reader);
+    fr_os_current->thread_join(&sealer);
+    read_values(NULL);
+    store_query_destroy(world, only_second);
+    store_query_destroy(world, from_four);
+    store_query_destroy(world, before_four);
+    take_down();
+}
+
 /* --- deletes ---------------------------------------------------------------------------------- */
 
 static const uint32_t four[1] = {4}, two_and_four[2] = {2, 4};
@@ -316,6 +381,43 @@ void body_store_deletes(void *unused)
     read_deleted(NULL);
     (void)store_world_seal(world, 9);
     read_deleted(NULL);
+    store_query_destroy(world, pair);
+    store_query_destroy(world, only_two);
+    store_query_destroy(world, only_four);
+    take_down();
+}
+
+static void run_judged_four(void *unused)
+{
+    (void)unused;
+    run_op(JUDGE_FOUR, OVSTAGE_OK);
+}
+
+static void run_late_write(void *unused)
+{
+    (void)unused;
+    run_op(LATE_WRITE_3, OVSTAGE_OK);
+}
+
+void body_store_late(void *unused)
+{
+    (void)unused;
+    fr_os_thread judged, late;
+    set_up(4);
+    pair = store_query_create(world, two_and_four, 2);
+    only_two = store_query_create(world, two_and_four, 1);
+    only_four = store_query_create(world, four, 1);
+    fr_countdown_set(&lane_two, 1);
+    write_at(0, all, 1);
+    (void)store_world_seal(world, 1);
+    accept_ops();
+    run_lane_two(NULL);
+    (void)fr_os_current->thread_start(&judged, run_judged_four, NULL, "judged");
+    (void)fr_os_current->thread_start(&late, run_late_write, NULL, "late");
+    fr_os_current->thread_join(&judged);
+    fr_os_current->thread_join(&late);
+    run_op(JUDGE_TWO, OVSTAGE_ERROR_INVALID_ARGUMENT);
+    run_op(LATE_DELETE_4, OVSTAGE_OK);
     store_query_destroy(world, pair);
     store_query_destroy(world, only_two);
     store_query_destroy(world, only_four);

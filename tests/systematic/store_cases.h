@@ -13,9 +13,13 @@ void body_store_head(void *unused);
 void body_store_seal(void *unused);
 /* A reader of an older state, while a seal over a held head wants what that state lies in. */
 void body_store_older(void *unused);
+/* A reader of values below the oldest state, while seals cut states and archive rows of them. */
+void body_store_values(void *unused);
 /* Deletes and writes of several ordinals, earlier ops that are judged and later ones that they must
  * not see, and a reader, while seals make tombstones of the marks. */
 void body_store_deletes(void *unused);
+/* A judgement, while the first write that it must not see comes late. */
+void body_store_late(void *unused);
 /* Who asks for a deleted prim, and a delete that adds to the marks of an ordinal, while a seal of
  * another attribute takes those away. */
 void body_store_marks(void *unused);

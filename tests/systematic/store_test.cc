@@ -35,11 +35,24 @@ TEST(SystematicStore, AnOlderStateIsReadOrLaidOver)
     EXPECT_TRUE(fr_systematic_explore(&options, body_store_older, nullptr));
 }
 
+TEST(SystematicStore, OlderValuesAreThereOrGone)
+{
+    fr_systematic_options options = Options("SystematicStore.OlderValuesAreThereOrGone", 600, 2000);
+    EXPECT_TRUE(fr_systematic_explore(&options, body_store_values, nullptr));
+}
+
 TEST(SystematicStore, DeletesAreJudgedByAcceptance)
 {
     fr_systematic_options options =
         Options("SystematicStore.DeletesAreJudgedByAcceptance", 200, 2500);
     EXPECT_TRUE(fr_systematic_explore(&options, body_store_deletes, nullptr));
+}
+
+TEST(SystematicStore, AJudgementDoesNotSeeTheFirstLateWrite)
+{
+    fr_systematic_options options =
+        Options("SystematicStore.AJudgementDoesNotSeeTheFirstLateWrite", 1000, 500);
+    EXPECT_TRUE(fr_systematic_explore(&options, body_store_late, nullptr));
 }
 
 TEST(SystematicStore, MarksGoWhenTombstonesAreThere)

@@ -38,10 +38,14 @@ struct Held {
 class Compared
 {
   public:
-    explicit Compared(uint64_t seed) : random(seed)
+    // `times` as many prims. few_bytes: history has little room.
+    explicit Compared(uint64_t seed, uint32_t times = 1, bool few_bytes = false)
+        : random(seed), scale(times), limited(few_bytes)
     {
         heap = fr_test_heap_create();
-        store_world_options options = {random.below(4), 0, random.below(2) ? 0u : 64u};
+        store_world_options options = {random.below(5), limited ? 1000 + random.below(20000) : 0,
+                                       random.below(2) ? 0u : 64u};
+        history = options.history_versions;
         world = store_world_create(heap, &options);
         for (int k = 0; k < 6; k++)
             lists.push_back(List());
@@ -53,6 +57,8 @@ class Compared
     {
         for (const Held &one : held)
             Release(one);
+        if (moment)
+            store_world_release_moment(world, moment);
         for (store_query *query : kept)
             store_query_destroy(world, query);
         store_world_destroy(world);
@@ -63,6 +69,8 @@ class Compared
     {
         for (int step = 0; step < steps && !::testing::Test::HasFailure(); step++) {
             uint32_t what = random.below(10);
+            if (random.below(20) == 0)
+                Wait();
             if (what < 5)
                 Write();
             else if (what < 7)
@@ -79,27 +87,38 @@ class Compared
   private:
     std::vector<uint32_t> List()
     {
-        uint32_t first = 1 + random.below(60), count = 1 + random.below(40);
+        uint32_t first = 1 + random.below(60 * scale), count = 1 + random.below(40 * scale);
         std::vector<uint32_t> list = range(first, count);
         if (random.below(2))
             for (uint32_t &prim : list)
-                prim = 1 + random.below(100);
+                prim = 1 + random.below(100 * scale);
         return list;
+    }
+    // The moment is held from now on, or no longer.
+    void Wait()
+    {
+        if (moment)
+            store_world_release_moment(world, moment);
+        moment = moment ? 0 : floor;
+        if (moment)
+            store_world_hold_moment(world, moment);
     }
     void Write()
     {
         size_t which = random.below(static_cast<uint32_t>(lists.size()));
         const std::vector<uint32_t> &list = lists[which];
-        uint64_t ordinal = floor + 1 + random.below(5), mask = 0;
+        uint64_t ordinal = floor + 1 + random.below(5);
+        std::vector<uint64_t> mask(list.size() / 64 + 1);
         bool masked = random.below(3) == 0;
+        uint32_t share = 1 + random.below(random.below(2) ? 2 : 30);
         for (size_t k = 0; k < list.size(); k++)
-            mask |= uint64_t{random.below(2)} << k;
+            mask[k / 64] |= uint64_t{random.below(share) == 0} << k % 64;
         value++;
-        ASSERT_EQ(store_write(world, 0, kept[which], ordinal, value, masked ? &mask : nullptr, 0,
-                              random.below(4) == 0),
+        ASSERT_EQ(store_write(world, 0, kept[which], ordinal, value, masked ? mask.data() : nullptr,
+                              0, random.below(4) == 0),
                   OVSTAGE_OK);
         for (size_t k = 0; k < list.size(); k++)
-            if (!masked || (mask >> k & 1))
+            if (!masked || (mask[k / 64] >> k % 64 & 1))
                 model[list[k]][ordinal] = value;
     }
     void Seal()
@@ -112,6 +131,15 @@ class Compared
         const std::map<uint64_t, uint32_t> &written = model[prim];
         auto next = written.upper_bound(at);
         return next == written.begin() ? -1 : int64_t{std::prev(next)->second};
+    }
+    // Sealed values of the key that came after the one that it had.
+    size_t Newer(uint32_t prim, uint64_t at)
+    {
+        const std::map<uint64_t, uint32_t> &written = model[prim];
+        if (written.upper_bound(at) == written.begin())
+            return 0; // it had none
+        return static_cast<size_t>(
+            std::distance(written.upper_bound(at), written.upper_bound(floor)));
     }
     void Read()
     {
@@ -129,7 +157,11 @@ class Compared
         if (open)
             return;
         if (status == OVSTAGE_ERROR_OUT_OF_RANGE) {
-            ASSERT_LT(at, floor) << "the newest is never gone";
+            bool may = limited && at < floor;
+            for (uint32_t prim : list)
+                may = may || Newer(prim, at) > history;
+            ASSERT_FALSE(moment && at >= moment) << "somebody waits for " << moment;
+            ASSERT_TRUE(may) << "of each key its newest values are kept";
             return;
         }
         ASSERT_EQ(status, OVSTAGE_OK);
@@ -160,12 +192,16 @@ class Compared
     }
 
     Random random;
+    uint32_t scale;
+    bool limited;
+    uint64_t moment = 0; // that is held; 0: none
     fr_test_heap *heap;
     store_world *world;
     std::vector<std::vector<uint32_t>> lists;
     std::vector<store_query *> kept;
     std::map<uint32_t, std::map<uint64_t, uint32_t>> model;
     std::vector<Held> held;
+    size_t history = 0;
     uint64_t floor = 0;
     uint32_t value = 0;
 };
@@ -175,6 +211,26 @@ TEST(StoreModel, RandomProgramsDoWhatTheModelSays)
     for (uint64_t seed = 1; seed <= 150; seed++) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Compared(seed).Run(300);
+        if (::testing::Test::HasFailure())
+            return;
+    }
+}
+
+TEST(StoreModel, RandomProgramsOfManyKeys)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Compared(seed, 4).Run(400);
+        if (::testing::Test::HasFailure())
+            return;
+    }
+}
+
+TEST(StoreModel, RandomProgramsWithFewBytesOfHistory)
+{
+    for (uint64_t seed = 1; seed <= 15; seed++) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Compared(seed, 1 + seed % 3, true).Run(300);
         if (::testing::Test::HasFailure())
             return;
     }

@@ -8,6 +8,9 @@
 /* Flags of awaited ops that are set between two looks of others at admission. */
 #define FR_FLAGS_PER_LOCK 64u
 
+/* A thread that spins looks so often for its deadline, and for what others left it to run. */
+#define FR_SPIN_SLICE_NS 50000u
+
 typedef struct fr_wait {
     fr_graph *graph;
     const uint64_t *ids;
@@ -175,15 +178,23 @@ static bool fr_wait_run(fr_wait *wait)
 }
 
 /* One budget for the whole wait: a thread that waits for many ops would otherwise spin through all
- * of them, on a CPU that a worker needs. */
+ * of them, on a CPU that a worker needs. False: it is used up. Else the wait is to look again: it
+ * may be over, or late, or something was left for this thread to run. */
 static bool fr_wait_spin(fr_wait *wait)
 {
-    if (wait->graph->caller_spin_ns == 0)
+    uint64_t budget_ns = wait->graph->caller_spin_ns;
+    if (budget_ns == 0)
         return false;
     uint64_t now_ns = fr_os_current->now_ns();
     if (wait->spin_end_ns == 0)
-        wait->spin_end_ns = now_ns + wait->graph->caller_spin_ns;
-    for (; now_ns < wait->spin_end_ns; now_ns = fr_os_current->now_ns()) {
+        wait->spin_end_ns =
+            budget_ns > FR_TIMEOUT_INFINITE - now_ns ? FR_TIMEOUT_INFINITE : now_ns + budget_ns;
+    uint64_t end_ns = wait->spin_end_ns;
+    if (now_ns < end_ns && end_ns - now_ns > FR_SPIN_SLICE_NS)
+        end_ns = now_ns + FR_SPIN_SLICE_NS;
+    if (end_ns > wait->deadline_ns)
+        end_ns = wait->deadline_ns;
+    for (; now_ns < end_ns; now_ns = fr_os_current->now_ns()) {
         for (uint32_t k = 0; k < 16; k++) {
             if (fr_wait_is_over(wait))
                 return true;
@@ -191,7 +202,7 @@ static bool fr_wait_spin(fr_wait *wait)
         }
         fr_os_current->yield(); /* who is waited for may need this CPU */
     }
-    return false;
+    return now_ns < wait->spin_end_ns;
 }
 
 /* What the thread sleeps for. When workers run the rest, all ids are waited for in one sleep, until

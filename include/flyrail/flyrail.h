@@ -183,8 +183,9 @@ OVSTAGE_EXPORT ovstage_enqueue_result_t flyrail_submit_task(ovstage_instance_t *
 
 /* Calls body(begin, end, user) for pieces that make up [0, count), each once, on this thread and on
  * workers that are free; returns when all are done. Pieces have `grain` elements (0: chosen from
- * count and workers), the last one may have fewer. Inside a task too; body must not wait for the
- * op that it is called from. INVALID_ARGUMENT: body is NULL. OUT_OF_MEMORY: nothing was called. */
+ * count and workers), the last one may have fewer. Inside a task too: then all pieces are inside
+ * it, on whatever thread, and a wait in one for what waits for the task is refused (see running,
+ * waiting). INVALID_ARGUMENT: body is NULL. OUT_OF_MEMORY: nothing was called. */
 OVSTAGE_EXPORT ovstage_api_status_t
 flyrail_parallel_for(ovstage_instance_t *instance, uint64_t count, uint64_t grain,
                      void (*body)(uint64_t begin, uint64_t end, void *user), void *user);

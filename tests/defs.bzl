@@ -13,7 +13,7 @@ def fr_test(name, srcs, c_srcs = [], deps = [], variant = None, optimized = Fals
         include, such as scheduler/atomic.h.
       deps: more libraries.
       variant: of the library; None: as users get it.
-      optimized: the C++ itself does much work, so it is compiled like the library.
+      optimized: the C++ itself does much work, so it is compiled with optimization in any case.
       **kwargs: passed to cc_test.
     """
     if variant:
@@ -37,7 +37,7 @@ def fr_test(name, srcs, c_srcs = [], deps = [], variant = None, optimized = Fals
     native.cc_test(
         name = name,
         srcs = srcs,
-        copts = copts + (CXX_COPTS if optimized else TEST_BODY_COPTS),
+        copts = copts + (CXX_COPTS + ["-O2"] if optimized else TEST_BODY_COPTS),
         linkstatic = True,
         deps = c_library + libraries + deps + ["//third_party:gtest_main", "//third_party:jemalloc"],
         **kwargs

@@ -181,6 +181,9 @@ static bool fr_value_lane_holds(const fr_value_test *test, const unsigned char *
     case OVSTAGE_FILTER_OP_LE:
         return order <= 0;
     case OVSTAGE_FILTER_OP_GT:
+#ifdef FR_MUTATE_VALUE_GREATER_TAKES_EQUAL
+        return order >= 0;
+#endif
         return order > 0;
     case OVSTAGE_FILTER_OP_GE:
         return order >= 0;

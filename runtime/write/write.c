@@ -265,6 +265,9 @@ static fr_write_demand fr_write_demand_of(int mode)
     case FLYRAIL_WRITE_PRIMS_EXIST:
         return FR_DEMAND_PRIMS;
     case FLYRAIL_WRITE_KEYS_EXIST:
+#ifdef FR_MUTATE_DEMAND_LOOKS_AT_PRIMS
+        return FR_DEMAND_PRIMS;
+#endif
         return FR_DEMAND_KEYS;
     default:
         return FR_DEMAND_NONE;

@@ -32,6 +32,10 @@ Client::Client(const Program &of, uint32_t workers) : program(of)
     }
     for (int prim = 0; prim < program.prim_count; prim++)
         prim_of(path_of(prim));
+    for (Step &step : program.steps) {
+        for (EntryStep &entry : step.entries)
+            intern(entry);
+    }
     queries.resize(program.queries.size());
     for (size_t q = 0; q < program.queries.size(); q++)
         make_query(q);
@@ -54,6 +58,76 @@ int Client::prim_of(const std::string &text)
     return prim_by_path[text] = static_cast<int>(paths.size()) - 1;
 }
 
+int Client::find_prim(const std::string &text) const
+{
+    const auto known = prim_by_path.find(text);
+    return known == prim_by_path.end() ? -1 : known->second;
+}
+
+uint64_t Client::path_id(uint64_t symbol) const
+{
+    const uint64_t known = static_cast<uint64_t>(program.prim_count);
+    const uint64_t number = symbol % (known + 2);
+    return number == 0 ? 0 : number <= known ? paths[number - 1] : nobodys_id;
+}
+
+uint64_t Client::token_id(uint64_t symbol) const
+{
+    const uint64_t number = symbol % (word_count + 2);
+    if (number == 0 || number > word_count)
+        return number == 0 ? 0 : nobodys_id;
+    const ovx_string_t text = view(words[number - 1]);
+    ovx_token_t token = 0;
+    if (path_dictionary_create_tokens_from_strings(dictionary, &text, 1, &token).status)
+        fail("no token");
+    return token;
+}
+
+void Client::intern(EntryStep &entry) const
+{
+    const Schema &schema = entry.schema;
+    const bool connections = schema.semantic == OVSTAGE_SEMANTIC_CONNECTION_PATH_ID;
+    const bool relations = schema.semantic == OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID;
+    if (!connections && !relations && schema.semantic != OVSTAGE_SEMANTIC_TOKEN_ID &&
+        schema.semantic != OVSTAGE_SEMANTIC_ASSET_PATH_ID)
+        return;
+    for (size_t at = 0; at < entry.payload.size(); at += sizeof(uint64_t)) {
+        uint64_t value;
+        std::memcpy(&value, &entry.payload[at], sizeof(value));
+        const bool is_path = relations || (connections && at % (2 * sizeof(value)) == 0);
+        value = is_path ? path_id(value) : token_id(value);
+        std::memcpy(&entry.payload[at], &value, sizeof(value));
+    }
+}
+
+std::optional<std::string> Client::text_of_token(uint64_t id) const
+{
+    ovx_string_t text{};
+    const ovx_api_result_t result =
+        path_dictionary_get_strings_from_tokens(dictionary, &id, 1, &text);
+    if (result.status) {
+        path_dictionary_release_error(dictionary, result.error);
+        return std::nullopt;
+    }
+    return std::string(text.ptr, text.length);
+}
+
+std::optional<std::string> Client::text_of_path(uint64_t id) const
+{
+    ovx_token_t tokens_of_path[64], *first = nullptr;
+    size_t count = 0, processed = 0;
+    const ovx_api_result_t result = path_dictionary_get_tokens_from_paths(
+        dictionary, &id, 1, tokens_of_path, 64, &first, &count, &processed);
+    if (result.status) {
+        path_dictionary_release_error(dictionary, result.error);
+        return std::nullopt;
+    }
+    std::string text;
+    for (size_t k = 0; k < count; k++)
+        text += "/" + *text_of_token(first[k]);
+    return text.empty() ? "/" : text;
+}
+
 Client::~Client()
 {
     if (instance)
@@ -69,9 +143,7 @@ ovstage_api_status_t Client::destroy()
 
 ovstage_query_handle_t Client::list_query(const std::vector<int> &of) const
 {
-    std::vector<ovx_primpath_t> list;
-    for (int prim : of)
-        list.push_back(paths[static_cast<size_t>(prim)]);
+    const std::vector<ovx_primpath_t> list = paths_of(of);
     ovx_primpath_list_t handle = 0;
     if (path_dictionary_create_path_list_from_paths(dictionary, list.data(), list.size(), &handle)
             .status)
@@ -89,7 +161,8 @@ void Client::make_query(size_t index)
     queries[index] = list_query(program.queries[index]);
 }
 
-ovstage_enqueue_result_t Client::write(const Step &step, Op &op, std::string &text) const
+ovstage_enqueue_result_t Client::write(const Step &step, ovstage_query_handle_t query, Op &op,
+                                       std::string &text) const
 {
     std::vector<ovstage_attribute_write_t> writes;
     for (const EntryStep &entry : step.entries) {
@@ -102,20 +175,29 @@ ovstage_enqueue_result_t Client::write(const Step &step, Op &op, std::string &te
             op.fates.emplace_back(fate, entry.owner == Owner::managed_copied ||
                                             program.settings.adopt_managed);
     }
-    ovstage_prim_mode_t mode = step.insert ? OVSTAGE_PRIM_MODE_INSERT : OVSTAGE_PRIM_MODE_UPSERT;
-    ovstage_query_handle_t query = query_of(step);
-    ovstage_enqueue_result_t result =
-        writes.size() == 1 ? ovstage_write_attribute(instance, query, writes[0].attribute,
-                                                     step.ordinal, writes[0].data, mode)
-                           : ovstage_write_attributes(instance, query, writes.data(), writes.size(),
-                                                      step.ordinal, mode);
+    const auto mode = static_cast<ovstage_prim_mode_t>(step.mode);
+    ovstage_enqueue_result_t result;
+    if (step.by_rows) {
+        std::vector<uint32_t> rows = step.positions;
+        result = flyrail_write_rows(instance, query, writes[0].attribute, step.ordinal, rows.data(),
+                                    rows.size(), writes[0].data, step.mode);
+        std::fill(rows.begin(), rows.end(), 0xFFFFFFFFu); // D9
+    } else if (step.mode > FLYRAIL_WRITE_INSERT || step.ordinal % 8 == 0) {
+        result = flyrail_write_attributes(instance, query, writes.data(), writes.size(),
+                                          step.ordinal, step.mode);
+    } else {
+        result = writes.size() == 1 ? ovstage_write_attribute(instance, query, writes[0].attribute,
+                                                              step.ordinal, writes[0].data, mode)
+                                    : ovstage_write_attributes(instance, query, writes.data(),
+                                                               writes.size(), step.ordinal, mode);
+    }
     text = last_error();
     for (auto &payload : op.payloads)
         payload->scribble_arguments();
     return result;
 }
 
-ovstage_enqueue_result_t Client::remove(const Step &step) const
+ovstage_enqueue_result_t Client::remove(const Step &step, ovstage_query_handle_t query) const
 {
     std::vector<ovx_string_or_token_t> attributes;
     for (int name : step.names) {
@@ -124,10 +206,27 @@ ovstage_enqueue_result_t Client::remove(const Step &step) const
         else
             attributes.push_back({tokens[static_cast<size_t>(name)], {}});
     }
-    const auto result = ovstage_delete_attributes(instance, query_of(step), attributes.data(),
+    const auto result = ovstage_delete_attributes(instance, query, attributes.data(),
                                                   attributes.size(), step.ordinal);
     std::fill(attributes.begin(), attributes.end(), ovx_string_or_token_t{77, {}}); // D9
     return result;
+}
+
+ovstage_enqueue_result_t Client::advance(const Step &step) const
+{
+    std::vector<ovx_token_t> named;
+    for (int name : step.names)
+        named.push_back(tokens[static_cast<size_t>(name)]);
+    const ovstage_write_floor_desc_t desc{step.ordinal, step.scope, named.data(), named.size()};
+    return ovstage_advance_write_floor(instance, &desc);
+}
+
+std::vector<ovx_primpath_t> Client::paths_of(const std::vector<int> &prims) const
+{
+    std::vector<ovx_primpath_t> list;
+    for (int prim : prims)
+        list.push_back(paths[static_cast<size_t>(prim)]);
+    return list;
 }
 
 std::vector<Row> rows_of(const ovstage_read_group_t &group)
@@ -192,13 +291,13 @@ Schema schema_of_tombstones(const ovstage_read_group_t &group)
 
 } // namespace
 
-std::vector<Row> Client::rows_of(const ovstage_read_group_t &group, const std::vector<int> &prims,
-                                 Schema &schema) const
+std::vector<Row> Client::rows_of(const ovstage_read_group_t &group,
+                                 const std::vector<ovx_primpath_t> &query, Schema &schema) const
 {
     if (group.read_group_id == 0 || group.prims.count == 0)
         fail("a group without an id, or without prims");
     schema = group.is_delete ? schema_of_tombstones(group) : schema_of_canonical(group);
-    std::vector<ovx_primpath_t> list(prims.size());
+    std::vector<ovx_primpath_t> list(query.size());
     size_t listed = 0;
     if (path_dictionary_get_paths_from_path_list(dictionary, group.prims.list, 0, list.size(),
                                                  list.data(), &listed)
@@ -209,15 +308,15 @@ std::vector<Row> Client::rows_of(const ovstage_read_group_t &group, const std::v
     for (uint32_t i = 0; i < group.prims.count; i++) {
         uint32_t position =
             group.prims.index_map ? group.prims.index_map[i] : group.prims.offset + i;
-        if (position >= prims.size())
+        if (position >= query.size())
             fail("position ", position, " is outside the query");
-        if (list[position] != paths[static_cast<size_t>(prims[position])])
+        if (list[position] != query[position])
             fail("position ", position, " of the list is another prim");
         if (i > 0 && position <= rows[i - 1].position)
             fail("position ", position, " comes after ", rows[i - 1].position);
         rows[i].position = position;
     }
-    if (group.prims.count == prims.size() && (group.prims.index_map || group.prims.offset != 0 ||
+    if (group.prims.count == query.size() && (group.prims.index_map || group.prims.offset != 0 ||
                                               (!group.is_delete && !group.is_array &&
                                                group.data.tensors[0].shape[0] != group.data.count)))
         fail("a group of all prims is not the query's list (R72, R78)");
@@ -232,8 +331,15 @@ std::set<int> attributes_of(const Step &step)
     return attributes;
 }
 
-std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims)
+// Some position is none of the query's.
+static bool is_outside(const Step &step, const std::vector<int> &prims)
 {
+    return step.by_rows && addressed(step, prims).size() != step.positions.size();
+}
+
+std::vector<Entry> entries_of(const Step &step, const std::vector<int> &of_query)
+{
+    const std::vector<int> prims = addressed(step, of_query);
     std::vector<Entry> entries;
     for (const EntryStep &given : step.entries) {
         Entry entry;
@@ -241,7 +347,7 @@ std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims)
         entry.schema = given.schema;
         entry.looked_at = !prims.empty();
         const std::vector<size_t> starts = given.row_starts();
-        if (given.defect == Defect::none && !prims.empty()) {
+        if (given.defect == Defect::none && !prims.empty() && !is_outside(step, of_query)) {
             for (auto [element, row] : elements_of(given, prims.size())) {
                 auto first = given.payload.begin() + static_cast<std::ptrdiff_t>(starts[row]);
                 auto end = given.payload.begin() + static_cast<std::ptrdiff_t>(starts[row + 1]);
@@ -253,10 +359,13 @@ std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims)
     return entries;
 }
 
-std::set<ovstage_api_status_t> refusals(const Step &step, const std::vector<int> &prims)
+std::set<ovstage_api_status_t> refusals(const Step &step, const std::vector<int> &of_query)
 {
+    const std::vector<int> prims = addressed(step, of_query);
     std::set<ovstage_api_status_t> statuses;
     std::set<int> attributes;
+    if (is_outside(step, of_query))
+        statuses.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     for (const EntryStep &entry : step.entries) {
         if (!attributes.insert(names[entry.name].attribute).second)
             statuses.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);

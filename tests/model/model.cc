@@ -22,8 +22,8 @@ std::string Schema::text() const
 }
 
 Model::Model(int attribute_count)
-    : log_(static_cast<size_t>(attribute_count)), entered_(log_.size()), deleted_(log_.size()),
-      own_(log_.size(), 0)
+    : log_(static_cast<size_t>(attribute_count)), taken_back_(log_.size()), seals_(log_.size()),
+      entered_(log_.size()), deleted_(log_.size()), own_(log_.size(), 0)
 {
 }
 
@@ -43,6 +43,18 @@ Ordinal Model::global_floor() const
 }
 
 void Model::advance(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes)
+{
+    std::vector<Ordinal> before;
+    for (int a = 0; a < static_cast<int>(own_.size()); a++)
+        before.push_back(floor(a));
+    raise(ordinal, scope, attributes);
+    for (int a = 0; a < static_cast<int>(own_.size()); a++) {
+        if (floor(a) > before[static_cast<size_t>(a)])
+            seals_[static_cast<size_t>(a)].push_back(floor(a));
+    }
+}
+
+void Model::raise(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes)
 {
     if (scope == OVSTAGE_SCOPE_ALL || (scope == OVSTAGE_SCOPE_EXCLUDE && attributes.empty())) {
         base_ = std::max(base_, ordinal);
@@ -64,6 +76,14 @@ const Model::Events &Model::events(int attribute, int prim) const
 {
     static const Events none;
     const auto &keys = log_[static_cast<size_t>(attribute)];
+    auto found = keys.find(prim);
+    return found == keys.end() ? none : found->second;
+}
+
+const Model::Events &Model::events_taken_back(int attribute, int prim) const
+{
+    static const Events none;
+    const auto &keys = taken_back_[static_cast<size_t>(attribute)];
     auto found = keys.find(prim);
     return found == keys.end() ? none : found->second;
 }
@@ -146,6 +166,10 @@ std::vector<size_t> Model::changes(int attribute, int prim, Ordinal floor, Ordin
             (all || has_effect(of_key, event)))
             ops.push_back(event.op);
     }
+    for (const Event &event : events_taken_back(attribute, prim)) {
+        if (all && event.value.ordinal <= ordinal && event.value.ordinal > floor)
+            ops.push_back(event.op);
+    }
     return ops;
 }
 
@@ -165,12 +189,13 @@ Model::Topology Model::topology(int attribute) const
 }
 
 bool Model::kept_for_sure(int attribute, const std::vector<int> &prims,
-                          std::optional<Ordinal> start, Ordinal ordinal, uint32_t versions) const
+                          std::optional<Ordinal> start, Ordinal ordinal, uint32_t versions,
+                          Ordinal floor) const
 {
     std::set<Ordinal> sealed;
     for (const auto &[prim, of_key] : log_[static_cast<size_t>(attribute)]) {
         for (const Event &event : of_key) {
-            if (event.value.ordinal <= floor(attribute))
+            if (event.value.ordinal <= floor)
                 sealed.insert(event.value.ordinal);
         }
     }
@@ -178,8 +203,27 @@ bool Model::kept_for_sure(int attribute, const std::vector<int> &prims,
         return true;
     return std::all_of(prims.begin(), prims.end(), [&](int prim) {
         const Events &of_key = events(attribute, prim);
-        auto wanted = shown(attribute, prim, start, ordinal, floor(attribute));
+        auto wanted = shown(attribute, prim, start, ordinal, floor);
         return !wanted || newest(of_key, UINT64_MAX)->value.ordinal == wanted->ordinal;
+    });
+}
+
+Ordinal Model::merged_at_most() const
+{
+    Ordinal most = 0;
+    for (const std::vector<Ordinal> &seals : seals_) {
+        if (seals.size() > seals_known)
+            most = std::max(most, seals[seals.size() - seals_known - 1]);
+    }
+    return most;
+}
+
+bool Model::may_be_merged(int attribute, int prim, Ordinal ordinal, Ordinal merged) const
+{
+    const Events &of_key = events(attribute, prim);
+    return std::any_of(of_key.begin(), of_key.end(), [&](const Event &event) {
+        return event.value.ordinal > ordinal && event.value.ordinal <= merged &&
+               has_effect(of_key, event);
     });
 }
 
@@ -213,22 +257,51 @@ Schema Model::schema_for_new_key(const Entry &entry) const
 
 bool Model::ever_conflicts(const Entry &entry, Ordinal ordinal) const
 {
+    const auto conflicting = [&](const Event &event) {
+        return event.value.ordinal <= ordinal && !event.value.is_delete &&
+               conflicts(event.value.schema, entry);
+    };
     return std::any_of(entry.rows.begin(), entry.rows.end(), [&](const auto &row) {
         const Events &of_key = events(entry.attribute, row.first);
-        return std::any_of(of_key.begin(), of_key.end(), [&](const Event &event) {
-            return event.value.ordinal <= ordinal && !event.value.is_delete &&
-                   conflicts(event.value.schema, entry);
-        });
+        const Events &gone = events_taken_back(entry.attribute, row.first);
+        return std::any_of(of_key.begin(), of_key.end(), conflicting) ||
+               std::any_of(gone.begin(), gone.end(), conflicting);
     });
+}
+
+bool Model::is_any_alive(int attribute, const std::function<bool(const Schema &)> &fits) const
+{
+    const auto &keys = log_[static_cast<size_t>(attribute)];
+    return std::any_of(keys.begin(), keys.end(), [&](const auto &key) {
+        const auto value = at(attribute, key.first, UINT64_MAX);
+        return value && fits(value->schema);
+    });
+}
+
+std::set<Schema> Model::schemas_ever(int attribute) const
+{
+    const std::vector<Schema> &entered = entered_[static_cast<size_t>(attribute)];
+    std::set<Schema> schemas(entered.begin(), entered.end());
+    for (const auto *log : {&log_, &taken_back_}) {
+        for (const auto &[prim, of_key] : (*log)[static_cast<size_t>(attribute)]) {
+            for (const Event &event : of_key) {
+                if (!event.value.is_delete)
+                    schemas.insert(event.value.schema);
+            }
+        }
+    }
+    return schemas;
 }
 
 bool Model::ever_existed(const std::vector<int> &prims, Ordinal ordinal) const
 {
     for (int prim : prims) {
-        for (size_t attribute = 0; attribute < log_.size(); attribute++) {
-            for (const Event &event : events(static_cast<int>(attribute), prim)) {
-                if (event.value.ordinal <= ordinal && !event.value.is_delete)
-                    return true;
+        for (int a = 0; a < static_cast<int>(log_.size()); a++) {
+            for (const Events *of_key : {&events(a, prim), &events_taken_back(a, prim)}) {
+                for (const Event &event : *of_key) {
+                    if (event.value.ordinal <= ordinal && !event.value.is_delete)
+                        return true;
+                }
             }
         }
     }
@@ -237,15 +310,32 @@ bool Model::ever_existed(const std::vector<int> &prims, Ordinal ordinal) const
 
 // --- writes ---
 
-Verdict Model::judge(const std::vector<Entry> &entries, Ordinal ordinal, bool insert) const
+bool Model::demand_fails(flyrail_write_mode_t mode, int attribute, int prim, Ordinal ordinal) const
+{
+    switch (mode) {
+    case FLYRAIL_WRITE_INSERT:
+        return exists(prim, ordinal);
+    case FLYRAIL_WRITE_PRIMS_EXIST:
+        return !exists(prim, ordinal);
+    case FLYRAIL_WRITE_KEYS_EXIST:
+        return !at(attribute, prim, ordinal);
+    default:
+        return false;
+    }
+}
+
+Verdict Model::judge(const std::vector<Entry> &entries, Ordinal ordinal,
+                     flyrail_write_mode_t mode) const
 {
     Verdict verdict;
+    if (mode == FLYRAIL_WRITE_KEYS_EXIST)
+        verdict.conflicts_with = OVSTAGE_ERROR_NOT_FOUND;
     bool sealed = false;
     for (const Entry &entry : entries) {
         sealed |= ordinal <= floor(entry.attribute);
         for (const auto &[prim, bytes] : entry.rows) {
             auto there = at(entry.attribute, prim, ordinal);
-            verdict.conflict |= insert && exists(prim, ordinal);
+            verdict.conflict |= demand_fails(mode, entry.attribute, prim, ordinal);
             verdict.mismatch |= there && conflicts(there->schema, entry);
         }
         verdict.authored += verdict.mismatch ? 0 : 1; // those before the first that fails
@@ -254,7 +344,7 @@ Verdict Model::judge(const std::vector<Entry> &entries, Ordinal ordinal, bool in
         verdict.status = OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION;
         verdict.by_enqueue = true;
     } else if (verdict.conflict) {
-        verdict.status = OVSTAGE_ERROR_PRIM_NOT_FOUND;
+        verdict.status = verdict.conflicts_with;
     } else if (verdict.mismatch) {
         verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
     }
@@ -264,7 +354,7 @@ Verdict Model::judge(const std::vector<Entry> &entries, Ordinal ordinal, bool in
 }
 
 Verdict Model::judge_map(Entry &entry, const std::vector<int> &prims, bool finds, Ordinal ordinal,
-                         bool insert) const
+                         flyrail_write_mode_t mode) const
 {
     std::optional<Schema> found;
     bool differ = false;
@@ -281,7 +371,7 @@ Verdict Model::judge_map(Entry &entry, const std::vector<int> &prims, bool finds
         entry.any_role = takes_any_role(entry);
         entry.schema = *found;
     }
-    Verdict verdict = judge({entry}, ordinal, insert);
+    Verdict verdict = judge({entry}, ordinal, mode);
     verdict.mismatch |= differ;
     if (differ && verdict.status == OVSTAGE_OK)
         verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
@@ -366,18 +456,40 @@ Verdict Model::judge_clone(int source, const std::vector<int> &subtree,
 }
 
 void Model::accept_clone(const Verdict &verdict, const std::vector<int> &subtree,
-                         const std::vector<std::vector<int>> &copies, Ordinal ordinal, size_t op)
+                         const std::vector<std::vector<int>> &copies, Ordinal ordinal,
+                         const Redirect &redirect, size_t op)
 {
     for (int a = 0; verdict.status == OVSTAGE_OK && a < static_cast<int>(log_.size()); a++) {
         std::vector<std::optional<Value>> values; // before any copy is there
         for (int prim : subtree)
             values.push_back(at(a, prim, ordinal));
         for (size_t k = 0; k < subtree.size(); k++) {
-            for (const std::vector<int> &copy : copies) {
-                if (values[k])
-                    log_[static_cast<size_t>(a)][copy[k]].push_back(
-                        {{values[k]->schema, values[k]->bytes, ordinal}, op});
-            }
+            for (size_t c = 0; values[k] && c < copies.size(); c++)
+                log_[static_cast<size_t>(a)][copies[c][k]].push_back(
+                    {{values[k]->schema, redirect(*values[k], c), ordinal}, op});
+        }
+    }
+}
+
+// --- discards ---
+
+bool Model::may_discard(Ordinal ordinal) const
+{
+    Ordinal highest = base_;
+    for (Ordinal own : own_)
+        highest = std::max(highest, own);
+    return ordinal > highest;
+}
+
+void Model::accept_discard(Ordinal ordinal)
+{
+    prims_deleted_ = true; // keys may be gone
+    for (size_t a = 0; a < log_.size(); a++) {
+        for (auto &[prim, of_key] : log_[a]) {
+            Events stay;
+            for (const Event &event : of_key)
+                (event.value.ordinal == ordinal ? taken_back_[a][prim] : stay).push_back(event);
+            of_key = stay;
         }
     }
 }

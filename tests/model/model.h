@@ -5,13 +5,14 @@
 #define FR_TESTS_MODEL_MODEL_H
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include <ovstage/ovstage.h>
+#include <flyrail/flyrail.h>
 
 namespace model
 {
@@ -63,9 +64,10 @@ struct Verdict {
     ovstage_api_status_t status =
         OVSTAGE_OK; // WRITE_FLOOR_VIOLATION comes from the enqueue, PRIM_NOT_FOUND from either
     bool by_enqueue = false; // must come from the enqueue
-    bool conflict = false;   // INSERT onto a prim that exists: may be the answer as well
-    bool mismatch = false;   // another schema: may be the answer as well
-    size_t authored = 0;     // leading entries that are written
+    bool conflict = false;   // what the mode demands is not so: may be the answer as well
+    ovstage_api_status_t conflicts_with = OVSTAGE_ERROR_PRIM_NOT_FOUND; // then
+    bool mismatch = false; // another schema: may be the answer as well
+    size_t authored = 0;   // leading entries that are written
 };
 
 class Model
@@ -74,11 +76,12 @@ class Model
     explicit Model(int attribute_count);
 
     // --- in acceptance order; op: any number of the caller's own ---
-    Verdict judge(const std::vector<Entry> &entries, Ordinal ordinal, bool insert) const;
+    Verdict judge(const std::vector<Entry> &entries, Ordinal ordinal,
+                  flyrail_write_mode_t mode) const;
     // A map session: its entry has all prims, without bytes. `finds`: the schema that the keys have
     // becomes the entry's (R118).
     Verdict judge_map(Entry &entry, const std::vector<int> &prims, bool finds, Ordinal ordinal,
-                      bool insert) const;
+                      flyrail_write_mode_t mode) const;
     void accept(const Verdict &verdict, const std::vector<Entry> &entries, Ordinal ordinal,
                 size_t op = 0);
     // Of named attributes; of whole prims without (R128).
@@ -89,8 +92,14 @@ class Model
     // Of prims onto others, each copy a list of as many (R131 to R133).
     Verdict judge_clone(int source, const std::vector<int> &subtree,
                         const std::vector<std::vector<int>> &copies, Ordinal ordinal) const;
+    // redirect: what a value of the source is in a copy (R134).
+    using Redirect = std::function<Bytes(const Value &value, size_t copy)>;
     void accept_clone(const Verdict &verdict, const std::vector<int> &subtree,
-                      const std::vector<std::vector<int>> &copies, Ordinal ordinal, size_t op = 0);
+                      const std::vector<std::vector<int>> &copies, Ordinal ordinal,
+                      const Redirect &redirect, size_t op = 0);
+    // What was done at an ordinal so far is as if it had never been. False: it is sealed.
+    bool may_discard(Ordinal ordinal) const;
+    void accept_discard(Ordinal ordinal);
     void advance(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes);
     void know(int attribute)
     {
@@ -119,7 +128,7 @@ class Model
     std::optional<Value> shown(int attribute, int prim, std::optional<Ordinal> start,
                                Ordinal ordinal, Ordinal floor) const;
     // Ops that change the key above a floor and at or below N. Deletes of what is not there do not
-    // (D12); with `all` they count.
+    // (D12); with `all` they count, and what was taken back meanwhile.
     std::vector<size_t> changes(int attribute, int prim, Ordinal floor, Ordinal ordinal,
                                 bool all = false) const;
     // The keys of an attribute at its floor, and of each key how often it was taken away by then.
@@ -129,11 +138,19 @@ class Model
     };
     Topology topology(int attribute) const;
 
-    // What a read from `start` shows of these prims is kept for sure (L6): the newest sealed
-    // version of each key, and so many versions of a segment before its newest; no segment has more
-    // versions than its attribute.
+    // What a read from `start` shows of these prims is kept for sure when all up to a floor is
+    // sealed (L6): the newest sealed version of each key, and so many versions of a segment before
+    // its newest; no segment has more versions than its attribute.
     bool kept_for_sure(int attribute, const std::vector<int> &prims, std::optional<Ordinal> start,
-                       Ordinal ordinal, uint32_t versions) const;
+                       Ordinal ordinal, uint32_t versions, Ordinal floor) const;
+    // Changes above it are known exactly: of each column the last 64 seals' (L6). 0: all are.
+    Ordinal merged_at_most() const;
+    // A change that a range to `ordinal` shows may be merged with a later one of its key.
+    bool may_be_merged(int attribute, int prim, Ordinal ordinal, Ordinal merged) const;
+    // Schemas that keys of the attribute were ever given, whether they got them or not.
+    std::set<Schema> schemas_ever(int attribute) const;
+    // A key of the attribute that is there now has such a schema.
+    bool is_any_alive(int attribute, const std::function<bool(const Schema &)> &fits) const;
     // Some op at or below the ordinal gave one of the entry's keys another schema.
     bool ever_conflicts(const Entry &entry, Ordinal ordinal) const;
     // Some op at or below the ordinal wrote to one of the prims.
@@ -145,17 +162,21 @@ class Model
         Value value;
         size_t op;
     };
+    static constexpr size_t seals_known = 64;
     using Events = std::vector<Event>;
 
-    std::vector<std::map<int, Events>> log_;   // by attribute, by prim: in acceptance order
-    std::vector<std::vector<Schema>> entered_; // by attribute: schemas in the order accepted
-    std::vector<bool> deleted_;                // by attribute: a delete has named it
+    std::vector<std::map<int, Events>> log_;        // by attribute, by prim: in acceptance order
+    std::vector<std::map<int, Events>> taken_back_; // the same: what a discard took out of it
+    std::vector<std::vector<Ordinal>> seals_;       // by attribute: floors in the order raised
+    std::vector<std::vector<Schema>> entered_;      // by attribute: schemas in the order accepted
+    std::vector<bool> deleted_;                     // by attribute: a delete has named it
     bool prims_deleted_ = false;
     std::set<int> known_;
     std::vector<Ordinal> own_;
     Ordinal base_ = 0;
 
     const Events &events(int attribute, int prim) const;
+    const Events &events_taken_back(int attribute, int prim) const;
     static const Event *newest(const Events &events, Ordinal most);
     static const Event *taken_away(const Events &events, const Event &event);
     static bool has_effect(const Events &events, const Event &event)
@@ -163,6 +184,8 @@ class Model
         return !event.value.is_delete || taken_away(events, event);
     }
     Schema schema_for_new_key(const Entry &entry) const;
+    void raise(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes);
+    bool demand_fails(flyrail_write_mode_t mode, int attribute, int prim, Ordinal ordinal) const;
 };
 
 } // namespace model

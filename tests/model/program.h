@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/model/model.h"
+#include "tests/model/values.h"
 
 namespace model
 {
@@ -81,11 +82,16 @@ enum class Do {
     fill,   // its group is fetched and filled
     commit, // its group, before its end
     unmap,
-    clone,  // a prim and what is below it
-    filter, // a query of a slot is made anew
-    lookup, // of parents, children or siblings
+    clone,   // a prim and what is below it
+    discard, // an ordinal is taken back
+    filter,  // a query of a slot is made anew
+    lookup,  // of parents, children or siblings
     advance,
     read,
+    open_snapshot,
+    read_snapshot,
+    close_snapshot,
+    oldest, // a query for the oldest ordinal of which changes are known exactly
     task,
     wait,    // for one op
     poll,    // one op, without waiting
@@ -111,11 +117,14 @@ struct Step {
     Do what = Do::wait_all;
     int query = 0; // below 0: of a slot that filters fill, -1 the first
     Ordinal ordinal = 0;
-    bool insert = false;
-    std::vector<EntryStep> entries; // of a write, a map
+    flyrail_write_mode_t mode = FLYRAIL_WRITE_UPSERT; // of a write, a map
+    std::vector<EntryStep> entries;                   // of a write, a map
+    bool by_rows = false;                             // a write: its elements are for ...
+    std::vector<uint32_t> positions;                  // ... these of the query
+    std::vector<Predicate> predicates;                // of a filter
     ovstage_scope_t scope = OVSTAGE_SCOPE_ALL;
     std::vector<int> names; // of an advance, a read, a delete (none: whole prims), a floor query
-                            // (none: the global one)
+                            // (none: the global one), a snapshot; a filter reports them
     bool is_range = false;  // a read: from `start` to the ordinal
     Ordinal start = 0;
     bool hold = false;  // a read keeps its groups
@@ -164,12 +173,20 @@ extern const Name names[name_count];
 // Prims lie in a tree, so that most have ancestors that are there or not.
 std::string path_of(int prim);
 
+// Texts of which payloads hold the tokens.
+constexpr int word_count = 5;
+extern const char *const words[word_count];
+
 constexpr int filter_slots = 2;
 
 Program generate(uint64_t seed);
 
 // Elements that an entry addresses: (element, payload row).
 std::vector<std::pair<uint32_t, uint32_t>> elements_of(const EntryStep &entry, size_t query_count);
+
+// What the elements of a write stand for: the prims of its query, or of some positions of it. One
+// that the query does not have is left out.
+std::vector<int> addressed(const Step &step, const std::vector<int> &prims);
 
 } // namespace model
 

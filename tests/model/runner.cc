@@ -39,9 +39,9 @@ void Runner::write(const Step &step)
     const std::vector<Entry> entries = entries_of(step, prims);
     std::set<ovstage_api_status_t> refusable = refusals(step, prims);
     auto op = std::make_unique<Op>();
-    const Verdict verdict = model_.judge(entries, step.ordinal, step.insert);
+    const Verdict verdict = model_.judge(entries, step.ordinal, step.mode);
     std::string text;
-    ovstage_enqueue_result_t result = client_.write(step, *op, text);
+    ovstage_enqueue_result_t result = client_.write(step, client_.query_of(step), *op, text);
     for (auto &[fate, adoptable] : op->fates)
         fates_.push_back(fate);
     if (verdict.by_enqueue)
@@ -53,7 +53,7 @@ void Runner::write(const Step &step)
     if (verdict.status != OVSTAGE_OK)
         refusable.insert(verdict.status);
     if (verdict.conflict)
-        refusable.insert(OVSTAGE_ERROR_PRIM_NOT_FOUND);
+        refusable.insert(verdict.conflicts_with);
     if (verdict.mismatch)
         refusable.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     if (result.status != OVSTAGE_OK) {
@@ -85,7 +85,7 @@ void Runner::remove(const Step &step)
     const std::vector<int> &prims = client_.prims_of(step);
     const std::set<int> attributes = attributes_of(step);
     const Verdict verdict = model_.judge_delete(attributes, prims, step.ordinal);
-    const ovstage_enqueue_result_t result = client_.remove(step);
+    const ovstage_enqueue_result_t result = client_.remove(step, client_.query_of(step));
     if (is_full(result.status))
         return;
     if (verdict.by_enqueue) {
@@ -116,16 +116,8 @@ Op &Runner::accepted(ovstage_enqueue_result_t result, bool fails)
 
 void Runner::advance(const Step &step)
 {
-    std::vector<ovx_token_t> tokens;
-    for (int name : step.names)
-        tokens.push_back(client_.tokens[static_cast<size_t>(name)]);
     const std::set<int> attributes = attributes_of(step);
-    ovstage_write_floor_desc_t desc{};
-    desc.ordinal = step.ordinal;
-    desc.scope = step.scope;
-    desc.attributes = tokens.data();
-    desc.attribute_count = tokens.size();
-    Op &op = accepted(ovstage_advance_write_floor(client_.instance, &desc), false);
+    Op &op = accepted(client_.advance(step), false);
     model_.advance(step.ordinal, step.scope, attributes);
     const bool all = step.scope == OVSTAGE_SCOPE_ALL || attributes.empty();
     for (int a = 0; a < attribute_count; a++) {
@@ -191,7 +183,8 @@ void Runner::task(const Step &step)
         released |= op.released;
     }
     const bool sealed = step.ordered && step.ordinal <= model_.base();
-    ovstage_enqueue_result_t result = tasks_.submit(client_.instance, step, deps);
+    size_t number = 0;
+    ovstage_enqueue_result_t result = tasks_.submit(client_.instance, step, deps, &number);
     if (result.status != OVSTAGE_OK) {
         bool allowed = is_full(result.status) ||
                        (sealed && result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION) ||
@@ -209,7 +202,7 @@ void Runner::task(const Step &step)
     op.causes = causes;
     op.inputs_may_fail = may_fail && !fails_by_input;
     op.may_fail = may_fail && !op.fails;
-    op.task = tasks_.last();
+    op.task = number;
 }
 
 void Runner::step(const Step &step)
@@ -232,6 +225,9 @@ void Runner::step(const Step &step)
     case Do::clone:
         clone(step);
         break;
+    case Do::discard:
+        discard(step);
+        break;
     case Do::filter:
         filter(step);
         break;
@@ -243,6 +239,12 @@ void Runner::step(const Step &step)
         break;
     case Do::read:
         read(step);
+        break;
+    case Do::open_snapshot:
+    case Do::read_snapshot:
+    case Do::close_snapshot:
+    case Do::oldest:
+        moment(step);
         break;
     case Do::task:
         task(step);
@@ -258,11 +260,7 @@ void Runner::step(const Step &step)
         check_held(step.pick);
         break;
     case Do::fetch:
-        if (!reads_.empty()) {
-            size_t index = step.pick % reads_.size();
-            finish(reads_[index]);
-            reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
-        }
+        fetch(step.pick);
         break;
     case Do::floor:
         floor(step);
@@ -311,7 +309,7 @@ void Runner::run()
     size_t number = 0;
     try {
         for (; number < program_.steps.size(); number++)
-            step(program_.steps[number]);
+            step(client_.program.steps[number]);
         close();
     } catch (Failure &failure) {
         std::ostringstream out;

@@ -17,7 +17,8 @@ Entry entry_of_map(const Step &step, const std::vector<int> &prims)
     return entry;
 }
 
-ovstage_enqueue_result_t Client::map(const Step &step, ovstage_map_handle_t *handle) const
+ovstage_enqueue_result_t Client::map(const Step &step, ovstage_query_handle_t query,
+                                     ovstage_map_handle_t *handle) const
 {
     const EntryStep &entry = step.entries[0];
     ovstage_map_desc_t desc{};
@@ -25,30 +26,30 @@ ovstage_enqueue_result_t Client::map(const Step &step, ovstage_map_handle_t *han
     if (!step.finds_schema)
         desc.dtype = {entry.schema.code, entry.schema.bits, entry.schema.lanes};
     desc.semantic = entry.schema.semantic;
-    desc.prim_mode = step.insert ? OVSTAGE_PRIM_MODE_INSERT : OVSTAGE_PRIM_MODE_UPSERT;
+    desc.prim_mode = static_cast<ovstage_prim_mode_t>(step.mode);
     std::vector<size_t> sizes(entry.lengths.begin(), entry.lengths.end());
     sizes.push_back(0); // an array of no prims has sizes too
-    const auto result = ovstage_map_attribute(instance, query_of(step), &desc, step.ordinal,
+    const auto result = ovstage_map_attribute(instance, query, &desc, step.ordinal,
                                               entry.schema.is_array ? sizes.data() : nullptr,
                                               sizes.size() - 1, handle);
     std::fill(sizes.begin(), sizes.end(), SIZE_MAX); // D9
     return result;
 }
 
-std::map<int, Bytes> Client::fill(const ovstage_map_group_t &group, const std::vector<int> &prims,
-                                  const Step &map, const Schema &schema, uint32_t seed) const
+std::vector<Bytes> Client::fill(const ovstage_map_group_t &group, size_t count, const Step &map,
+                                const Schema &schema, uint32_t seed)
 {
-    if (group.prims.count != prims.size() || group.prims.offset != 0 || group.prims.index_map ||
-        group.data.count != prims.size() || group.data.index_map || group.data.mask ||
-        group.data.tensor_count != (schema.is_array ? prims.size() : 1))
+    if (group.prims.count != count || group.prims.offset != 0 || group.prims.index_map ||
+        group.data.count != count || group.data.index_map || group.data.mask ||
+        group.data.tensor_count != (schema.is_array ? count : 1))
         fail("a map group that is not the query's list");
-    std::map<int, Bytes> rows;
+    std::vector<Bytes> rows;
     uint64_t state = seed;
-    for (size_t p = 0; p < prims.size(); p++) {
+    for (size_t p = 0; p < count; p++) {
         const DLTensor &tensor = group.data.tensors[schema.is_array ? p : 0];
         const size_t elements = schema.is_array ? map.entries[0].lengths[p] : 1;
         if (tensor.ndim != 1 || tensor.strides || tensor.byte_offset != 0 ||
-            tensor.shape[0] != static_cast<int64_t>(schema.is_array ? elements : prims.size()) ||
+            tensor.shape[0] != static_cast<int64_t>(schema.is_array ? elements : count) ||
             tensor.dtype.code != schema.code || tensor.dtype.bits != schema.bits ||
             tensor.dtype.lanes != schema.lanes || tensor.device.device_type != kDLCPU)
             fail("tensor of position ", p, " of a map group is not canonical");
@@ -60,7 +61,7 @@ std::map<int, Bytes> Client::fill(const ovstage_map_group_t &group, const std::v
             state = state * 6364136223846793005u + 1442695040888963407u;
             row[i] = static_cast<uint8_t>(state >> 56);
         }
-        rows[prims[p]] = Bytes(row, row + width); // D6: of a prim the last one
+        rows.emplace_back(row, row + width);
     }
     return rows;
 }
@@ -71,9 +72,10 @@ void Runner::map(const Step &step)
     session.step = &step;
     session.prims = client_.prims_of(step);
     session.entry = entry_of_map(step, session.prims);
-    const Verdict verdict = model_.judge_map(session.entry, session.prims, step.finds_schema,
-                                             step.ordinal, step.insert);
-    const ovstage_enqueue_result_t result = client_.map(step, &session.handle);
+    const Verdict verdict =
+        model_.judge_map(session.entry, session.prims, step.finds_schema, step.ordinal, step.mode);
+    const ovstage_enqueue_result_t result =
+        client_.map(step, client_.query_of(step), &session.handle);
     if ((result.status == OVSTAGE_OK) != (session.handle != 0))
         fail("map_attribute: ", result.status, " with handle ", session.handle);
     if (is_full(result.status))
@@ -115,8 +117,10 @@ void Runner::fill(Session &session, uint32_t seed)
     if (status != OVSTAGE_OK)
         fail("fetch_map_next: ", status, " ", last_error());
     session.phase = Session::filled;
-    session.entry.rows =
-        client_.fill(session.group, session.prims, *session.step, session.entry.schema, seed);
+    const std::vector<Bytes> rows = Client::fill(session.group, session.prims.size(), *session.step,
+                                                 session.entry.schema, seed);
+    for (size_t p = 0; p < rows.size(); p++)
+        session.entry.rows[session.prims[p]] = rows[p]; // D6: of a prim the last one
 }
 
 bool Runner::commit(Session &session, bool ends)
@@ -130,7 +134,7 @@ bool Runner::commit(Session &session, bool ends)
             fail("unmap_group of no group: ", result.status);
         return true;
     }
-    const Verdict verdict = model_.judge({session.entry}, step.ordinal, step.insert);
+    const Verdict verdict = model_.judge({session.entry}, step.ordinal, step.mode);
     if (verdict.by_enqueue) { // D16
         if (result.status != verdict.status || result.op_index != 0)
             fail("a commit at or below the floor: ", result.status);

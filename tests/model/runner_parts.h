@@ -1,6 +1,6 @@
-// The parts of the runner: runner.cc (life, writes, floors), runner_read.cc (reads and
-// groups), runner_map.cc (maps), runner_structure.cc (clones,
-// filters, hierarchy), runner_wait.cc (waits).
+// The parts of the runner: runner.cc (life, writes, floors), runner_read.cc (reads and groups),
+// runner_moment.cc (snapshots, discards, what is known exactly), runner_map.cc (maps),
+// runner_filter.cc (filters), runner_structure.cc (clones, hierarchy), runner_wait.cc (waits).
 #ifndef FR_TESTS_MODEL_RUNNER_PARTS_H
 #define FR_TESTS_MODEL_RUNNER_PARTS_H
 
@@ -51,6 +51,12 @@ inline std::string hex(const uint8_t *bytes, size_t count)
     return out.str() + (count > 12 ? ".." : "");
 }
 
+// Of a path.
+inline std::string parent_text(const std::string &path)
+{
+    return path.substr(0, path.rfind('/'));
+}
+
 inline ovx_string_t view(const char *text)
 {
     return {text, std::strlen(text)};
@@ -97,6 +103,7 @@ struct Expectation {
     bool settled = false;        // everything was complete when it was accepted
     bool judged_at_once = false; // it has no pending seal to wait for
     bool fetched_at_once = false;
+    Ordinal merged = 0; // changes up to it may be known as the newest of their keys only
     // Changes above this one and at or below the ordinal must not be unsealed.
     Ordinal unsealed_above(Ordinal floor) const
     {
@@ -133,11 +140,14 @@ struct Held {
     Bytes bytes;
 };
 
-// Sealed versions before the newest that a program's instance keeps in any case.
-inline uint32_t kept_versions(const Program &program)
-{
-    return program.settings.history_bytes ? program.settings.history_versions : 0;
-}
+// Of a clone: the prims of the source, and where each copy has them.
+struct Copies {
+    int source = 0;
+    std::string root;
+    std::vector<std::string> targets;
+    std::vector<int> subtree;
+    std::vector<std::vector<int>> prims; // by target
+};
 
 // Attributes that a step names.
 std::set<int> attributes_of(const Step &step);
@@ -161,6 +171,17 @@ class Client
     ovstage_query_handle_t list_query(const std::vector<int> &of) const;
     // The number of the prim with this path; of a new one the next.
     int prim_of(const std::string &text);
+    int find_prim(const std::string &text) const; // below 0: none that was ever named
+    // The path that a filter step is about, besides its predicates.
+    std::string named_by(const Step &step) const
+    {
+        return path_of(static_cast<int>(step.pick / 6) % program.prim_count);
+    }
+    // The prims that a filter finds in what the model has, in its order.
+    std::vector<int> matching(const Step &step, const Model &model) const;
+    // Nothing: the dictionary does not know it.
+    std::optional<std::string> text_of_token(uint64_t id) const;
+    std::optional<std::string> text_of_path(uint64_t id) const;
     ovstage_query_handle_t query_of(const Step &step) const
     {
         return step.query < 0 ? found[static_cast<size_t>(-1 - step.query)]
@@ -174,18 +195,36 @@ class Client
     ovstage_api_status_t destroy();
     // Submits a write; its payloads lie in op until it is complete. What was passed by pointer is
     // overwritten afterwards (D9).
-    ovstage_enqueue_result_t write(const Step &step, Op &op, std::string &text) const;
-    ovstage_enqueue_result_t remove(const Step &step) const;
-    ovstage_enqueue_result_t map(const Step &step, ovstage_map_handle_t *handle) const;
-    // Checks that the group is that of a fresh session, and fills it: what it will commit.
-    std::map<int, Bytes> fill(const ovstage_map_group_t &group, const std::vector<int> &prims,
-                              const Step &map, const Schema &schema, uint32_t seed) const;
+    ovstage_enqueue_result_t write(const Step &step, ovstage_query_handle_t query, Op &op,
+                                   std::string &text) const;
+    ovstage_enqueue_result_t remove(const Step &step, ovstage_query_handle_t query) const;
+    ovstage_enqueue_result_t map(const Step &step, ovstage_query_handle_t query,
+                                 ovstage_map_handle_t *handle) const;
+    ovstage_enqueue_result_t advance(const Step &step) const;
+    ovstage_enqueue_result_t clone(const Copies &copies, Ordinal ordinal) const;
+    ovstage_enqueue_result_t filter(const Step &step, const std::string &named,
+                                    ovstage_query_handle_t *query) const;
+    // What a value is in the copy of a source (R134).
+    Bytes redirected(const Value &value, const std::string &source, const std::string &target);
+    // Checks that the group is that of a fresh session of so many prims, and fills it: what it
+    // will commit, by position.
+    static std::vector<Bytes> fill(const ovstage_map_group_t &group, size_t count, const Step &map,
+                                   const Schema &schema, uint32_t seed);
+    size_t count_of(ovstage_query_handle_t query) const;
+    // The prims of a query, told by a column that each prim has which is there then. op: of the
+    // read.
+    ovstage_api_status_t list(ovstage_query_handle_t query, std::vector<ovx_primpath_t> &out,
+                              ovstage_op_id_t *op) const;
+    // What is cloned, and where to; also as it is at the step's ordinal.
+    void name_copies(const Step &step, Copies &copies) const;
+    Copies copies_of(const Step &step, const Model &model);
     // The rows of a group with their positions in the query, and its schema (of a group of
     // tombstones only kind and role); checks what every group must be.
-    std::vector<Row> rows_of(const ovstage_read_group_t &group, const std::vector<int> &prims,
-                             Schema &schema) const;
+    std::vector<Row> rows_of(const ovstage_read_group_t &group,
+                             const std::vector<ovx_primpath_t> &query, Schema &schema) const;
+    std::vector<ovx_primpath_t> paths_of(const std::vector<int> &prims) const;
 
-    const Program &program;
+    Program program; // ids in its payloads are the dictionary's
     ovstage_instance_t *instance = nullptr;
     path_dictionary_instance_t *dictionary = nullptr;
     std::vector<ovx_token_t> tokens;
@@ -194,6 +233,26 @@ class Client
     std::map<std::string, int> prim_by_path;            // by path
     std::vector<ovstage_query_handle_t> queries, found; // found: of the slots that filters fill
     std::vector<std::vector<int>> found_prims;
+
+  private:
+    static constexpr uint64_t nobodys_id = 0x7EEEEEEEEEEEEEEEull;
+
+    bool matches(const Step &step, const Model &model, int prim) const;
+    // In place of numbers: ids of paths and tokens, 0 and one that nobody has among them.
+    void intern(EntryStep &entry) const;
+    uint64_t path_id(uint64_t symbol) const;
+    uint64_t token_id(uint64_t symbol) const;
+};
+
+// A predicate has a value that no column of its attribute can have, though there are columns; which
+// ones there are besides those of keys that are alive depends on what was ever written.
+bool may_be_refused(const Step &filter, const Model &model);
+bool must_be_refused(const Step &filter, const Model &model);
+
+struct Snapshot {
+    flyrail_snapshot_t handle = 0;
+    Ordinal ordinal = 0;
+    std::vector<Ordinal> floors; // by attribute, accepted when it was opened
 };
 
 class Runner
@@ -219,6 +278,7 @@ class Runner
     std::vector<Read> reads_;
     std::vector<Held> held_;
     std::vector<Session> sessions_;
+    std::vector<Snapshot> snapshots_;
     std::vector<std::shared_ptr<Fate>> fates_;
     bool quiet_ = true;                                           // everything accepted is complete
     std::map<int, std::pair<Model::Topology, uint64_t>> layouts_; // by attribute, as seen last
@@ -240,21 +300,26 @@ class Runner
     void end_without_commit(const Session &session);
     void session(const Step &step);
     const std::string &text_of(int prim) const;
-    int find_prim(const std::string &text) const; // below 0: none that was ever named
     void clone(const Step &step);
+    void discard(const Step &step);
     void filter(const Step &step);
-    void check_found(ovstage_query_handle_t query, const std::vector<int> &wanted);
-    bool matches(const Step &step, int prim, const std::string &named) const;
-    std::vector<int> listed(ovstage_query_handle_t query);
+    void check_found(const Step &step, ovstage_query_handle_t query,
+                     const std::vector<int> &wanted);
     void lookup(const Step &step);
     std::vector<int> related(int prim, uint32_t relation) const;
     void advance(const Step &step);
     void task(const Step &step);
-    void read(const Step &step);
+    void read(const Step &step, const Snapshot *snapshot = nullptr);
+    void open_snapshot(const Step &step);
+    void snapshot(const Step &step);
+    void moment(const Step &step);
+    Ordinal oldest();
     void finish(Read &read);
+    void fetch(uint32_t pick);
     void fetch_all(Read &read);
     void fetch_failed(const Expectation &expectation, ovstage_api_status_t status) const;
     bool may_be_deleted(const Expectation &expectation, size_t n, int prim) const;
+    bool is_merged(const Expectation &expectation, int attribute, int prim) const;
     void check_complete(const Expectation &expectation, const Seen &seen) const;
     void check_group(const Expectation &expectation, const ovstage_read_group_t &group, Seen &seen);
     void check_row(const Expectation &expectation, size_t n, const std::optional<Value> &wanted,
@@ -275,7 +340,8 @@ class Runner
     void step(const Step &step);
     void close();
 
-    Expectation expect(const Step &step);
+    Expectation expect(const Step &step, const Snapshot *snapshot);
+    void expect_kept(Expectation &expectation, int attribute, const Snapshot *snapshot) const;
     void expect_violations(Expectation &expectation, int attribute) const;
     void expect_generations(Expectation &expectation) const;
     Op &accepted(ovstage_enqueue_result_t result, bool fails);

@@ -27,7 +27,7 @@ void Runner::expect_violations(Expectation &expectation, int attribute) const
     }
 }
 
-Expectation Runner::expect(const Step &step)
+Expectation Runner::expect(const Step &step, const Snapshot *snapshot)
 {
     Expectation expectation;
     expectation.prims = client_.prims_of(step);
@@ -47,8 +47,7 @@ Expectation Runner::expect(const Step &step)
         expectation.rows.push_back(rows);
         expectation.open.push_back(open);
         expect_violations(expectation, attribute);
-        expectation.may_be_gone |= !model_.kept_for_sure(
-            attribute, expectation.prims, expectation.start, step.ordinal, kept_versions(program_));
+        expect_kept(expectation, attribute, snapshot);
         const Ordinal least = open ? executed : std::max(executed, std::min(step.ordinal, floor));
         expectation.floors.emplace_back(quiet_ ? floor : least, floor);
     }
@@ -56,6 +55,10 @@ Expectation Runner::expect(const Step &step)
     expectation.judged_at_once =
         quiet_ || std::count(expectation.open.begin(), expectation.open.end(), false) == 0;
     expectation.fetched_at_once = !step.later;
+    // With nothing going on it may be asked what is known, else it may change meanwhile.
+    if (step.is_range && model_.merged_at_most() != 0)
+        expectation.merged =
+            quiet_ && program_.settings.op_limit == 0 ? oldest() : model_.merged_at_most();
     expectation.generations.resize(step.names.size());
     expectation.above.resize(step.names.size());
     if (quiet_)
@@ -81,18 +84,21 @@ void Runner::expect_generations(Expectation &expectation) const
     }
 }
 
-void Runner::read(const Step &step)
+void Runner::read(const Step &step, const Snapshot *snapshot)
 {
     Read read;
-    read.expectation = expect(step);
+    read.expectation = expect(step, snapshot);
     read.hold = step.hold;
     read.release_first = step.release_read_first;
     std::vector<ovx_token_t> tokens;
     for (int name : step.names)
         tokens.push_back(client_.tokens[static_cast<size_t>(name)]);
-    ovstage_enqueue_result_t result = ovstage_read_attributes(
-        client_.instance, client_.query_of(step), tokens.data(), tokens.size(),
-        {step.start, step.ordinal, step.is_range}, &read.handle);
+    const ovstage_query_handle_t query = client_.query_of(step);
+    const ovstage_enqueue_result_t result =
+        snapshot ? flyrail_snapshot_read(client_.instance, snapshot->handle, query, tokens.data(),
+                                         tokens.size(), &read.handle)
+                 : ovstage_read_attributes(client_.instance, query, tokens.data(), tokens.size(),
+                                           {step.start, step.ordinal, step.is_range}, &read.handle);
     const Expectation &expectation = read.expectation;
     if (result.status == OVSTAGE_OK) {
         if (read.handle == 0)
@@ -138,6 +144,16 @@ void Runner::finish(Read &read)
     read.handle = 0;
 }
 
+// One that was only enqueued.
+void Runner::fetch(uint32_t pick)
+{
+    if (reads_.empty())
+        return;
+    const size_t index = pick % reads_.size();
+    finish(reads_[index]);
+    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
 void Runner::fetch_failed(const Expectation &expectation, ovstage_api_status_t status) const
 {
     bool may_violate = expectation.may_violate;
@@ -171,6 +187,13 @@ bool Runner::may_be_deleted(const Expectation &expectation, size_t n, int prim) 
     return std::any_of(ops.begin(), ops.end(), [&](size_t op) { return ops_[op]->is_delete; });
 }
 
+// Below what is known exactly a key counts at its newest change only (L6).
+bool Runner::is_merged(const Expectation &expectation, int attribute, int prim) const
+{
+    return expectation.start && *expectation.start < expectation.merged &&
+           model_.may_be_merged(attribute, prim, expectation.ordinal, expectation.merged);
+}
+
 void Runner::check_complete(const Expectation &expectation, const Seen &seen) const
 {
     for (size_t n = 0; n < expectation.names.size(); n++) {
@@ -187,7 +210,8 @@ void Runner::check_complete(const Expectation &expectation, const Seen &seen) co
         for (size_t i = 0; i < expectation.prims.size(); i++) {
             if (expectation.rows[n][i] &&
                 !seen.rows.count({static_cast<int>(n), static_cast<uint32_t>(i)}) &&
-                !may_be_deleted(expectation, n, expectation.prims[i]))
+                !may_be_deleted(expectation, n, expectation.prims[i]) &&
+                !is_merged(expectation, attribute, expectation.prims[i]))
                 fail("'", names[expectation.names[n]].text, "' of position ", i, " is missing");
         }
     }
@@ -282,7 +306,7 @@ void Runner::check_group(const Expectation &expectation, const ovstage_read_grou
     const int attribute = names[expectation.names[n]].attribute;
     Schema schema, of_rows;
     Ordinal newest = 0;
-    for (const Row &row : client_.rows_of(group, expectation.prims, schema)) {
+    for (const Row &row : client_.rows_of(group, client_.paths_of(expectation.prims), schema)) {
         if (!seen.rows.insert({static_cast<int>(n), row.position}).second)
             fail("position ", row.position, " comes twice");
         // Above the accepted floor it shows what was sealed when it was judged: what the group

@@ -56,6 +56,28 @@ bool cut_element(EntryStep &entry, uint32_t query_count, uint32_t position)
     return true;
 }
 
+// A write of positions that loses one of them. False: nothing is left of it.
+bool without_element(Step &step, uint32_t count, uint32_t element)
+{
+    cut(step.positions, element, element + 1);
+    const auto gone = [&](EntryStep &entry) { return !cut_element(entry, count, element); };
+    step.entries.erase(std::remove_if(step.entries.begin(), step.entries.end(), gone),
+                       step.entries.end());
+    return !step.entries.empty();
+}
+
+// The same, of those that are a position which its query loses; the later ones move up.
+void lose_position(Step &step, uint32_t position)
+{
+    for (size_t k = step.positions.size(); k-- > 0;) {
+        if (step.positions[k] == position && !step.entries.empty())
+            without_element(step, static_cast<uint32_t>(step.positions.size()),
+                            static_cast<uint32_t>(k));
+        else if (step.positions[k] > position)
+            step.positions[k]--;
+    }
+}
+
 class Shrinker
 {
   public:
@@ -121,6 +143,16 @@ void Shrinker::cut_entries(size_t index)
             cut(step.names, n, n + 1);
             return !step.names.empty();
         });
+    for (size_t p = best_.steps[index].predicates.size(); p-- > 0;)
+        change_step(index, [p](Step &step) {
+            cut(step.predicates, p, p + 1);
+            return true;
+        });
+    for (size_t k = best_.steps[index].positions.size(); k-- > 0;)
+        change_step(index, [k](Step &step) {
+            return without_element(step, static_cast<uint32_t>(step.positions.size()),
+                                   static_cast<uint32_t>(k));
+        });
     for (size_t d = best_.steps[index].deps.size(); d-- > 0;)
         change_step(index, [d](Step &step) {
             cut(step.deps, d, d + 1);
@@ -149,9 +181,10 @@ void Shrinker::cut_queries()
     for (int q = static_cast<int>(best_.queries.size()) - 1; q >= 0; q--) {
         const bool used =
             std::any_of(best_.steps.begin(), best_.steps.end(), [q](const Step &step) {
-                return step.query == q && (step.what == Do::write || step.what == Do::remove ||
-                                           step.what == Do::map || step.what == Do::lookup ||
-                                           step.what == Do::read || step.what == Do::new_query);
+                return step.query == q &&
+                       (step.what == Do::write || step.what == Do::remove || step.what == Do::map ||
+                        step.what == Do::lookup || step.what == Do::read ||
+                        step.what == Do::new_query || step.what == Do::read_snapshot);
             });
         if (used)
             continue;
@@ -182,7 +215,9 @@ void Shrinker::make_plain(size_t index)
         change_step(index,
                     [e](Step &step) { return std::exchange(step.entries[e].has_mask, false); });
     }
-    change_step(index, [](Step &step) { return std::exchange(step.insert, false); });
+    change_step(index, [](Step &step) {
+        return std::exchange(step.mode, FLYRAIL_WRITE_UPSERT) != FLYRAIL_WRITE_UPSERT;
+    });
     change_step(index, [](Step &step) { return std::exchange(step.finds_schema, false); });
     change_step(index, [](Step &step) {
         step.start = 0;
@@ -232,6 +267,10 @@ Program without_position(const Program &program, size_t query, uint32_t position
             cut(step.entries[0].lengths, position, position + 1);
         if (step.what != Do::write)
             continue;
+        if (step.by_rows) {
+            lose_position(step, position);
+            continue;
+        }
         auto gone = [&](EntryStep &entry) { return !cut_element(entry, query_count, position); };
         step.entries.erase(std::remove_if(step.entries.begin(), step.entries.end(), gone),
                            step.entries.end());

@@ -4,13 +4,14 @@ namespace model
 {
 
 ovstage_enqueue_result_t Tasks::submit(ovstage_instance_t *instance, const Step &step,
-                                       const std::vector<ovstage_op_id_t> &deps)
+                                       const std::vector<ovstage_op_id_t> &deps, size_t *number)
 {
     Task *task = nullptr;
     {
         std::lock_guard<std::mutex> guard(lock_);
         tasks_.push_back({this, tasks_.size(), step.work, step.ordered, step.ordinal, generation_});
         task = &tasks_.back();
+        *number = task->number;
     }
     flyrail_task_desc_t desc{};
     desc.struct_size = sizeof(desc);
@@ -44,22 +45,21 @@ std::string Tasks::fault()
 
 ovstage_api_status_t Tasks::call(const flyrail_task_context_t *context, void *user)
 {
-    (void)context;
     auto *task = static_cast<Task *>(user);
-    return task->all->run(*task);
+    return task->all->run(*task, context->op_id);
 }
 
-ovstage_api_status_t Tasks::run(Task &task)
+ovstage_api_status_t Tasks::run(Task &task, ovstage_op_id_t id)
 {
     std::unique_lock<std::mutex> guard(lock_);
     if (++task.runs > 1)
         fault_ = "task " + std::to_string(task.number) + " ran twice";
     if (task.ordered) {
-        auto [before, first] = ran_last_.emplace(task.ordinal, task.number);
-        if (!first && before->second > task.number)
-            fault_ = "task " + std::to_string(task.number) + " ran after task " +
-                     std::to_string(before->second) + " of its ordinal, which came later";
-        before->second = task.number;
+        ovstage_op_id_t &before = ran_last_[task.ordinal];
+        if (before > id)
+            fault_ = "task " + std::to_string(task.number) + ", op " + std::to_string(id) +
+                     ", ran after op " + std::to_string(before) + " of its ordinal";
+        before = id;
     }
     // The bound is for a client that hangs: no call but one that waits may need this task to end.
     const auto ended = [&] { return generation_ > task.generation; };

@@ -28,13 +28,9 @@ class Tasks
     Tasks(const Tasks &) = delete;
     Tasks &operator=(const Tasks &) = delete;
 
+    // *number: the task's.
     ovstage_enqueue_result_t submit(ovstage_instance_t *instance, const Step &step,
-                                    const std::vector<ovstage_op_id_t> &deps);
-    // The number of the task that was submitted last.
-    size_t last() const
-    {
-        return tasks_.size() - 1;
-    }
+                                    const std::vector<ovstage_op_id_t> &deps, size_t *number);
     // Those that hold end. The client calls it before it waits for anything.
     void let_go();
     int runs_of(size_t number);
@@ -57,10 +53,10 @@ class Tasks
     std::condition_variable changed_;
     uint64_t generation_ = 0; // goes up whenever those that hold may end
     std::deque<Task> tasks_;
-    std::map<Ordinal, size_t> ran_last_; // of the ordered ones
+    std::map<Ordinal, ovstage_op_id_t> ran_last_; // of the ordered ones
     std::string fault_;
 
-    ovstage_api_status_t run(Task &task);
+    ovstage_api_status_t run(Task &task, ovstage_op_id_t id);
     static ovstage_api_status_t call(const flyrail_task_context_t *context, void *user);
 };
 

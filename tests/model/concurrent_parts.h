@@ -1,0 +1,167 @@
+// The parts of a run with several clients: client_thread.cc (what each of them does and sees),
+// judge.cc and judge_reads.cc (whether that is right), concurrent.cc (all of it together).
+#ifndef FR_TESTS_MODEL_CONCURRENT_PARTS_H
+#define FR_TESTS_MODEL_CONCURRENT_PARTS_H
+
+#include <deque>
+
+#include "tests/model/runner_parts.h"
+
+namespace model
+{
+
+struct SeenRow {
+    Schema schema;
+    Bytes bytes;
+    Ordinal floor = 0; // that the group says
+    bool is_delete = false;
+
+    // Whether that is it. Of a tombstone only kind and role are told.
+    bool is(const std::optional<Value> &value) const
+    {
+        if (!value || value->is_delete != is_delete)
+            return false;
+        return is_delete ? value->schema.semantic == schema.semantic &&
+                               value->schema.is_array == schema.is_array
+                         : value->schema == schema && value->bytes == bytes;
+    }
+};
+
+// One accepted call, or a refused one (id 0).
+struct Event {
+    ovstage_op_id_t id = 0;
+    const Step *step = nullptr;
+    Ordinal ordinal = 0;                      // the step's; of a snapshot its moment
+    ovstage_api_status_t status = OVSTAGE_OK; // of the call; of a read: what the fetch ended with
+    std::string text;
+    bool failed = false; // the op did
+    std::unique_ptr<Op> op;
+    std::vector<ovx_primpath_t> paths;                // of its query; of a filter: what it found
+    std::map<std::pair<int, uint32_t>, SeenRow> rows; // of a read: by (name, position)
+    const Event *opened = nullptr;                    // the map, or the snapshot, that it is of
+    bool is_filled = false;                           // a map's group was fetched
+    Schema schema;                                    // and has this, but for its role
+    std::vector<Bytes> filled;                        // a commit's, by position
+    ovstage_op_id_t until = 0;                        // a filter: it was complete before this one
+    std::vector<const Event *> deps;                  // of a task
+    std::vector<Ordinal> floors; // a snapshot: those accepted (set by the judge)
+};
+
+// What one client does, and sees.
+class ThreadBody
+{
+  public:
+    ThreadBody(const Client &client, Tasks &tasks, uint32_t first, uint32_t step);
+    void run();
+    void act(const Step &step);
+    void wait_all();
+
+    std::deque<Event> events;
+    std::string failure;
+
+  private:
+    struct Mapped {
+        ovstage_map_handle_t handle;
+        Event *event;
+        ovstage_map_group_t group{};
+        std::vector<Bytes> filled;
+        enum { open, ready, committed } phase = open;
+    };
+    struct Opened {
+        flyrail_snapshot_t handle;
+        const Event *event;
+    };
+
+    const Client &client_;
+    Tasks &tasks_;
+    uint32_t first_, step_;
+    std::vector<ovstage_query_handle_t> found_; // of the slots that filters fill
+    std::vector<std::vector<ovx_primpath_t>> found_paths_;
+    std::vector<Mapped> maps_;
+    std::vector<Opened> snapshots_;
+
+    ovstage_query_handle_t query_of(const Step &step) const;
+    std::vector<ovx_primpath_t> paths_of(const Step &step) const;
+    void took(Event &event, ovstage_enqueue_result_t result);
+    void write(const Step &step, Event &event);
+    void map(const Step &step, Event &event);
+    void fill(Mapped &mapped, uint32_t seed);
+    bool commit(Mapped &mapped, const Step &step, Event &event);
+    void session(const Step &step);
+    void clone(const Step &step, Event &event);
+    void filter(const Step &step, Event &event);
+    void task(const Step &step, Event &event);
+    void read(const Step &step, Event &event, flyrail_snapshot_t snapshot = 0);
+    void open_snapshot(const Step &step);
+    void snapshot(const Step &step);
+    void fetch(ovstage_read_handle_t handle, const Step &step, Event &event);
+    void wait(Event &event);
+    void wait_last();
+};
+
+// Replays what was accepted, in the order of the ids.
+class Judge
+{
+  public:
+    Judge(Client &client, Tasks &tasks)
+        : client_(client), program_(client.program), tasks_(tasks), model_(attribute_count)
+    {
+    }
+    void replay(std::vector<Event *> events);
+    // A refused call has no place in the order: what it was refused for must have come true at
+    // some time.
+    void check_refused(const Event &event);
+
+  private:
+    struct Unsettled {
+        const Event *event;
+        int attribute, prim;
+        const SeenRow *seen;
+    };
+    struct FailedRead {
+        const Event *event;
+        bool may_be_gone;
+        std::vector<int> open; // attributes that it read above their accepted floors
+    };
+    // A filter may have seen what was accepted before it was complete, or not.
+    struct OpenFilter {
+        const Event *event;
+        std::set<int> wanted, touched;
+    };
+
+    Client &client_;
+    const Program &program_;
+    Tasks &tasks_;
+    Model model_;
+    std::map<const Event *, Entry> maps_; // what a map's commits write
+    std::vector<Unsettled> unsettled_;
+    std::vector<Unsettled> merged_; // changes that ranges do not show
+    std::vector<FailedRead> failed_reads_;
+    std::vector<OpenFilter> filters_;
+
+    std::vector<int> prims_of(const Event &event);
+    void replay_one(Event &event);
+    void must_fail(const Event &event, const Verdict &verdict) const;
+    void write(const Event &event);
+    void remove(const Event &event);
+    void map(const Event &event);
+    void commit(const Event &event);
+    void clone(const Event &event);
+    void task(const Event &event) const;
+    void filter(const Event &event);
+    void touch(const std::vector<int> &prims);
+    void close_filters(ovstage_op_id_t id);
+    void check_filter(const OpenFilter &filter);
+    void read(const Event &event);
+    void row(const Event &event, int n, uint32_t position, int prim, bool settled);
+    bool is_changed(const Event &event, int attribute);
+    bool may_be_gone(const Event &event);
+    void check_unsettled() const;
+    void check_failed_reads();
+    void allow_write(const Event &event, std::set<ovstage_api_status_t> &allowed);
+    void allow_map(const Event &event, std::set<ovstage_api_status_t> &allowed);
+};
+
+} // namespace model
+
+#endif

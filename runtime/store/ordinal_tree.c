@@ -23,11 +23,20 @@ static uint64_t fr_ordinal_distance(const fr_ordinal_node *node, uint64_t ordina
     return node->ordinal > ordinal ? node->ordinal - ordinal : ordinal - node->ordinal;
 }
 
-/* Which of the recent nodes is nearest. One of a tree that is not empty is there. */
+/* Which of the recent nodes is nearest. */
 static uint32_t fr_ordinal_nearest(const fr_ordinal_tree *tree, uint64_t ordinal)
 {
     return fr_ordinal_distance(tree->recent[1], ordinal) <
            fr_ordinal_distance(tree->recent[0], ordinal);
+}
+
+/* A node near the ordinal's place; NULL: the tree is empty. */
+static fr_ordinal_node *fr_ordinal_start(const fr_ordinal_tree *tree, uint64_t ordinal)
+{
+    fr_ordinal_node *recent = tree->recent[fr_ordinal_nearest(tree, ordinal)];
+    bool is_nearer =
+        fr_ordinal_distance(recent, ordinal) < fr_ordinal_distance(tree->last, ordinal);
+    return is_nearer ? recent : tree->last;
 }
 
 /* A subtree with an ordinal's place in it. */
@@ -36,11 +45,11 @@ typedef struct fr_ordinal_part {
     fr_ordinal_node *before;       /* the last one at or below the ordinal that was passed */
 } fr_ordinal_part;
 
-/* The lowest subtree with that place and a recent node in it, under a node of higher rank. */
+/* The lowest subtree with that place and a node near it in it, under a node of higher rank. */
 static fr_ordinal_part fr_ordinal_part_near(const fr_ordinal_tree *tree, uint64_t ordinal,
                                             uint64_t rank)
 {
-    fr_ordinal_part part = {.root = tree->recent[fr_ordinal_nearest(tree, ordinal)]};
+    fr_ordinal_part part = {.root = fr_ordinal_start(tree, ordinal)};
     if (!part.root)
         return part;
     bool after = part.root->ordinal <= ordinal;
@@ -95,9 +104,34 @@ static void fr_ordinal_split(fr_ordinal_part *part, fr_ordinal_node *node)
     *high = NULL;
 }
 
+/* Behind all others: what has a lower rank on the way up from the last one goes to its left. */
+static fr_ordinal_node *fr_ordinal_append(fr_ordinal_tree *tree, fr_ordinal_node *node)
+{
+    uint64_t rank = fr_ordinal_rank(node);
+    fr_ordinal_node *before = tree->last, *above = before, *low = NULL;
+    while (above && fr_ordinal_rank(above) < rank) {
+        fr_look();
+        low = above;
+        above = above->above;
+    }
+    node->left = low;
+    node->right = NULL;
+    node->above = above;
+    if (low)
+        low->above = node;
+    *(above ? &above->right : &tree->root) = node;
+    if (!before)
+        tree->first = node;
+    tree->last = node;
+    return before;
+}
+
 fr_ordinal_node *fr_ordinal_tree_insert(fr_ordinal_tree *tree, fr_ordinal_node *node)
 {
-    uint64_t rank = fr_ordinal_rank(node), ordinal = node->ordinal;
+    uint64_t ordinal = node->ordinal;
+    if (!tree->last || tree->last->ordinal <= ordinal)
+        return fr_ordinal_append(tree, node);
+    uint64_t rank = fr_ordinal_rank(node);
     uint32_t nearest = fr_ordinal_nearest(tree, ordinal);
     fr_ordinal_part part = fr_ordinal_part_near(tree, ordinal, rank);
     while (part.root && fr_ordinal_rank(part.root) > rank)
@@ -108,7 +142,7 @@ fr_ordinal_node *fr_ordinal_tree_insert(fr_ordinal_tree *tree, fr_ordinal_node *
     else
         *(part.above->ordinal <= ordinal ? &part.above->right : &part.above->left) = node;
     fr_ordinal_split(&part, node);
-    if (!tree->first || ordinal < tree->first->ordinal)
+    if (ordinal < tree->first->ordinal)
         tree->first = node;
     tree->recent[tree->recent[1 - nearest] ? nearest : 1 - nearest] = node;
     return part.before;
@@ -128,6 +162,20 @@ static void fr_ordinal_next_first(fr_ordinal_tree *tree)
     tree->first = next;
 }
 
+/* The last one leaves, which has nothing to its right. */
+static void fr_ordinal_next_last(fr_ordinal_tree *tree)
+{
+    fr_ordinal_node *next = tree->last->left;
+    if (!next)
+        next = tree->last->above;
+    else
+        while (next->right) {
+            fr_look();
+            next = next->right;
+        }
+    tree->last = next;
+}
+
 void fr_ordinal_tree_remove(fr_ordinal_tree *tree, fr_ordinal_node *node)
 {
     fr_ordinal_node *above = node->above, *low = node->left, *high = node->right;
@@ -136,6 +184,8 @@ void fr_ordinal_tree_remove(fr_ordinal_tree *tree, fr_ordinal_node *node)
         link = above->left == node ? &above->left : &above->right;
     if (tree->first == node)
         fr_ordinal_next_first(tree);
+    if (tree->last == node)
+        fr_ordinal_next_last(tree);
     while (low && high) {
         fr_look();
         bool lower = fr_ordinal_rank(low) > fr_ordinal_rank(high);
@@ -171,6 +221,8 @@ void fr_ordinal_tree_cut(fr_ordinal_tree *tree, uint64_t ordinal)
         }
     }
     tree->first = above;
+    if (!above)
+        tree->last = NULL;
     for (uint32_t k = 0; k < 2; k++)
         if (tree->recent[k] && tree->recent[k]->ordinal < ordinal)
             tree->recent[k] = above;
@@ -185,6 +237,8 @@ fr_ordinal_node *fr_ordinal_tree_take_first(fr_ordinal_tree *tree)
 
 fr_ordinal_node *fr_ordinal_tree_at(const fr_ordinal_tree *tree, uint64_t ordinal)
 {
+    if (!tree->last || tree->last->ordinal <= ordinal)
+        return tree->last;
     fr_ordinal_part part = fr_ordinal_part_near(tree, ordinal, 0);
     while (part.root)
         fr_ordinal_step_down(&part, ordinal);

@@ -1,10 +1,11 @@
 /* Records in the order of their ordinals: a treap through the records themselves, so that entering,
  * leaving and finding among very many needs no memory and no walk. What decides the shape is a hash
- * of the address. Looks begin at the nearer of two nodes that were entered lately: ordinals come
- * one after the other, from a thread or two that each go on where they were.
+ * of the address. Looks begin at the last node, or at the nearer of two that were entered lately:
+ * ordinals come one after the other, from a thread or two that each go on where they were.
  *
  * Threads: guarded by the owner's lock. Progress: a few dozen steps for any number of records; a
- * few for one near those, and for the first. Memory bound: none of its own. */
+ * few for one near those, for the first and for one behind all others. Memory bound: none of its
+ * own. */
 #ifndef FR_RUNTIME_STORE_ORDINAL_TREE_H
 #define FR_RUNTIME_STORE_ORDINAL_TREE_H
 
@@ -19,8 +20,8 @@ struct fr_ordinal_node {
 };
 
 typedef struct fr_ordinal_tree {
-    fr_ordinal_node *root, *first;
-    fr_ordinal_node *recent[2];
+    fr_ordinal_node *root, *first, *last;
+    fr_ordinal_node *recent[2]; /* entered before others, lately; not all that comes last */
 } fr_ordinal_tree;
 
 /* Behind those of the same ordinal. Returns the one before it, or NULL. */

@@ -15,6 +15,7 @@
 #include "runtime/store/store.h"
 #include "runtime/write/slabs.h"
 #include "scheduler/graph.h"
+#include "scheduler/tally.h"
 
 typedef struct fr_handles fr_handles; /* handles.h */
 typedef struct fr_floors fr_floors;   /* floor/floors.h */
@@ -40,12 +41,11 @@ struct fr_stage {
     fr_handles *handles;
     fr_access *access;
     fr_hierarchy *hierarchy;
-    /* Payload bytes of writes (D25): what was accepted, changed under admission only; of these,
-     * what has run, on a line of its own since all who run ops write it; and as much of that as the
-     * last look found (admission). */
+    /* Payload bytes of writes (D25): what was accepted, changed under admission only; and of these,
+     * what has run. */
     FR_ALIGNED_LINE _Atomic uint64_t accepted_payload_bytes;
-    uint64_t finished_bytes_seen;
-    FR_ALIGNED_LINE _Atomic uint64_t finished_payload_bytes;
+    uint64_t room_ops, room_accepted_bytes; /* write_quick.c (admission) */
+    fr_tally finished_payload_bytes;
     FR_ALIGNED_LINE _Atomic uint64_t allocation_count;
     _Atomic uint64_t queue_full_count;
     bool prims_deleted;               /* a delete of whole prims was accepted (admission) */

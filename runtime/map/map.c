@@ -31,7 +31,7 @@ void fr_map_unref(void *object)
     fr_query *query = map->query;
     fr_store_buffer_release(stage->store, map->buffer);
     fr_store_buffer_release(stage->store, map->tensors_buffer);
-    (void)fr_add_relaxed(&stage->finished_payload_bytes, map->counted_bytes);
+    fr_tally_add(&stage->finished_payload_bytes, map->counted_bytes);
     fr_slabs_put(&stage->access->maps, map);
     fr_query_release(query);
 }

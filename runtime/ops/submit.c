@@ -18,7 +18,7 @@ static bool fr_stage_make_room(fr_stage *stage)
 
 uint64_t fr_stage_payload_bytes(const fr_stage *stage)
 {
-    uint64_t finished = fr_load_relaxed(&stage->finished_payload_bytes);
+    uint64_t finished = fr_tally_read(&stage->finished_payload_bytes);
     uint64_t accepted = fr_load_relaxed(&stage->accepted_payload_bytes);
     /* Seen one after the other, and not in this order for sure. */
     return accepted > finished ? accepted - finished : 0;

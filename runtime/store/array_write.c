@@ -134,7 +134,8 @@ static fr_array_write *fr_array_write_take(fr_store *store, const fr_write *writ
     *array = (fr_array_write){.rows = *write->rows, .slices = slices, .payload = payload};
     array->rows.base = slices->data;
     fr_buffer_retain(slices);
-    array->pending = fr_pending_create(store->allocator, &store->counters.pending_bytes);
+    array->pending =
+        fr_pending_create(store->allocator, fr_tally_part(&store->counters.pending_bytes));
     if (array->pending)
         return array;
     fr_array_write_destroy(store, array);
@@ -168,7 +169,8 @@ fr_array_write *fr_array_write_make(fr_store *store, const fr_write *write)
         return NULL;
     }
     array->adopted = adopted;
-    array->pending = fr_pending_create(store->allocator, &store->counters.pending_bytes);
+    array->pending =
+        fr_pending_create(store->allocator, fr_tally_part(&store->counters.pending_bytes));
     if (array->copied > 0)
         array->payload = fr_buffer_get(store->buffers, array->copied * source->element_bytes);
     if (!array->pending || (array->copied > 0 && !array->payload)) {

@@ -37,7 +37,7 @@ struct fr_column {
     fr_ordinal_tree unplaced_tree;         /* the same, to be found in */
     _Atomic uint64_t lowest_unplaced;      /* ordinal; UINT64_MAX: none */
     fr_column *seal_next;    /* the seal's list of columns to lay out; as fr_segment.seal_next */
-    fr_ordinal_tree touched; /* what open ordinals have made; guarded by the touches' lock */
+    fr_ordinal_tree touched; /* what open ordinals have made; guarded by the touches' `sorting` */
     fr_column *touched_next; /* the list of columns that have some; as seal_next */
     /* The seals' (change_log.h). */
     fr_logged *log_oldest, *log_newest;

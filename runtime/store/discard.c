@@ -53,7 +53,7 @@ static bool fr_discard_doubt(fr_store *store, fr_touched *touched)
 
 static void fr_discard_one(fr_store *store, fr_touched *touched)
 {
-    fr_sub_relaxed(&store->counters.pending_bytes, touched->pending_bytes);
+    fr_tally_sub(&store->counters.pending_bytes, touched->pending_bytes);
     touched->pending_bytes = 0;
     fr_pending_seal(touched->elements);
     fr_pending_release(touched->elements);

@@ -15,7 +15,7 @@
 
 typedef struct fr_pending fr_pending;
 
-/* One reference. total: the store's figure. NULL without memory. */
+/* One reference. total: a part of the store's figure. NULL without memory. */
 fr_pending *fr_pending_create(const fr_allocator *allocator, _Atomic uint64_t *total);
 void fr_pending_retain(fr_pending *pending);
 void fr_pending_release(fr_pending *pending); /* NULL is fine */

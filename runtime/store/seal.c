@@ -25,9 +25,9 @@ void fr_seal_want_layout(fr_store *store, fr_column *column)
     store->seal_columns = column;
 }
 
-static void fr_seal_enter(fr_store *store, fr_touched *touched)
+static void fr_seal_enter(fr_store *store, fr_touched *touched, uint64_t *pending_bytes)
 {
-    fr_sub_relaxed(&store->counters.pending_bytes, touched->pending_bytes);
+    *pending_bytes += touched->pending_bytes;
     touched->pending_bytes = 0;
     fr_pending_seal(touched->elements);
     fr_pending_release(touched->elements);
@@ -95,11 +95,13 @@ void fr_store_seal_layout(fr_store *store, const fr_floor_record *next)
 {
     fr_seal_begin(store);
     fr_touched *touched = fr_touches_take(&store->touches, next);
+    uint64_t pending_bytes = 0;
     while (touched) {
         fr_touched *following = touched->next;
-        fr_seal_enter(store, touched);
+        fr_seal_enter(store, touched, &pending_bytes);
         touched = following;
     }
+    fr_tally_sub(&store->counters.pending_bytes, pending_bytes);
     fr_tombstones_expand(store, next);
     fr_seal_layouts(store, next);
     fr_tombstones_bury(store);

@@ -113,7 +113,7 @@ bool fr_store_judgement_lost(const fr_store *store, uint64_t op_id)
 
 uint64_t fr_store_pending_bytes(const fr_store *store)
 {
-    return fr_load_relaxed(&store->counters.pending_bytes) + fr_marks_bytes(store->marks);
+    return fr_tally_read(&store->counters.pending_bytes) + fr_marks_bytes(store->marks);
 }
 
 void fr_store_query_forget(fr_store *store, fr_query *query)
@@ -123,12 +123,9 @@ void fr_store_query_forget(fr_store *store, fr_query *query)
 }
 
 /* Open ones are counted where seals find them. */
-static uint64_t fr_store_versions_open(fr_store *store)
+static uint64_t fr_store_versions_open(const fr_store *store)
 {
-    fr_mutex_lock(&store->touches.lock);
-    uint64_t open = store->touches.versions;
-    fr_mutex_unlock(&store->touches.lock);
-    return open;
+    return fr_tally_read(&store->touches.versions);
 }
 
 void fr_store_statistics_read(fr_store *store, fr_store_statistics *out)

@@ -8,6 +8,7 @@
 #include "runtime/store/prims.h"
 #include "runtime/store/store.h"
 #include "runtime/store/token_index.h"
+#include "scheduler/tally.h"
 
 /* Ordinals that reads which wait for a seal will select (fr_store_moment_hold), or that snapshots
  * show. */
@@ -35,8 +36,7 @@ typedef struct fr_change_log {
 } fr_change_log;
 
 typedef struct fr_store_counters {
-    _Atomic uint64_t columns, segments, keys, keys_deleted, pending_bytes, history_bytes,
-        cache_bytes;
+    _Atomic uint64_t columns, segments, keys, keys_deleted, history_bytes, cache_bytes;
     _Atomic uint64_t compactions; /* of arrays */
     _Atomic uint64_t folds_in_place, folds_with_spare, folds_with_copy, heads_replaced;
     _Atomic uint64_t binding_bytes; /* part of cache_bytes */
@@ -44,6 +44,7 @@ typedef struct fr_store_counters {
     _Atomic uint64_t gathers, gather_cache_hits, history_drops, table_bytes;
     _Atomic uint64_t snapshots;  /* open; changed under their lock */
     _Atomic uint64_t seal_steps; /* the one below, for who has no lock */
+    fr_tally pending_bytes;
 } fr_store_counters;
 
 struct fr_store {

@@ -311,7 +311,7 @@ void fr_target_count_bytes(fr_store *store, fr_target *target)
     uint64_t bytes = fr_target_buffer(target)->capacity_bytes;
     if (bytes == touched->pending_bytes)
         return;
-    fr_add_relaxed(&store->counters.pending_bytes, bytes - touched->pending_bytes);
+    fr_tally_add(&store->counters.pending_bytes, bytes - touched->pending_bytes);
     touched->pending_bytes = bytes;
 }
 

@@ -18,6 +18,11 @@ typedef struct fr_quick_write {
 
 _Static_assert(sizeof(fr_quick_write) <= FR_CACHE_LINE_BYTES, "each further line costs a transfer");
 
+/* Writes that are accepted without a look at the room, at most; each may take so much of it: the
+ * payload, dense and with room for more rows. */
+#define FR_QUICK_ROOM_OPS 64u
+#define FR_QUICK_ROOM_BYTES (16u * FR_WRITE_SPLIT_BYTES)
+
 typedef struct fr_quick {
     ovstage_query_handle_t query;
     fr_quick_write *write; /* the op's payload */
@@ -70,7 +75,7 @@ static fr_run_result fr_quick_run(fr_op *op, const fr_run_context *context)
 static void fr_quick_drop(fr_op *op)
 {
     const fr_quick_write *write = fr_op_payload(op);
-    (void)fr_add_relaxed(&write->stage->finished_payload_bytes, fr_quick_bytes(write));
+    fr_tally_add(&write->stage->finished_payload_bytes, fr_quick_bytes(write));
     fr_query_release(write->query);
 }
 
@@ -124,16 +129,26 @@ static void fr_quick_fill(fr_quick_write *write, fr_stage *stage, fr_attribute *
 
 /* --- admission -------------------------------------------------------------------------------- */
 
+/* What is pending is counted on lines that all who run ops write: where much room was found, the
+ * next few writes are accepted without a look, as long as what was accepted since is little of it.
+ */
 static bool fr_quick_has_room(fr_stage *stage, uint64_t payload_bytes)
 {
-    uint64_t limit = stage->config.pending_limit_bytes;
-    uint64_t wanted = fr_load_relaxed(&stage->accepted_payload_bytes) + payload_bytes +
-                      fr_store_pending_bytes(stage->store);
-    if (wanted - stage->finished_bytes_seen <= limit)
+    uint64_t accepted_bytes = fr_load_relaxed(&stage->accepted_payload_bytes) + payload_bytes;
+    if (stage->room_ops > 0 && accepted_bytes <= stage->room_accepted_bytes) {
+        stage->room_ops--;
         return true;
-    /* Of what is accepted nothing else can have finished: its acceptance came before. */
-    stage->finished_bytes_seen = fr_load_relaxed(&stage->finished_payload_bytes);
-    return wanted - stage->finished_bytes_seen <= limit;
+    }
+    uint64_t limit = stage->config.pending_limit_bytes;
+    uint64_t pending = fr_stage_pending_bytes(stage);
+    if (pending > limit || payload_bytes > limit - pending)
+        return false;
+    uint64_t room_bytes = limit - pending - payload_bytes;
+    stage->room_ops = room_bytes / FR_QUICK_ROOM_BYTES;
+    if (stage->room_ops > FR_QUICK_ROOM_OPS)
+        stage->room_ops = FR_QUICK_ROOM_OPS;
+    stage->room_accepted_bytes = accepted_bytes + stage->room_ops * FR_WRITE_SPLIT_BYTES;
+    return true;
 }
 
 /* The attribute's only schema so far, in any role: it is met without a judgement (L3, D11). */

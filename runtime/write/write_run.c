@@ -273,7 +273,7 @@ void fr_write_op_let_go(fr_write_op *write)
 static void fr_write_drop(fr_op *op)
 {
     fr_write_op *write = fr_op_payload(op);
-    (void)fr_add_relaxed(&write->stage->finished_payload_bytes, write->payload_bytes);
+    fr_tally_add(&write->stage->finished_payload_bytes, write->payload_bytes);
     if (write->judged)
         fr_store_judgement_end(write->stage->store, fr_op_id(op));
     fr_write_op_let_go(write);

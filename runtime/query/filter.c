@@ -2,6 +2,8 @@
 
 #include "runtime/dictionary/dictionary.h"
 #include "runtime/hierarchy/compute.h"
+#include "runtime/query/predicate.h"
+#include "runtime/store/row_set.h"
 #include "runtime/store/store_state.h"
 
 #include <stdio.h>
@@ -128,25 +130,40 @@ static ovstage_api_status_t fr_filter_fill(fr_stage *stage, fr_filter *made,
     return OVSTAGE_OK;
 }
 
-static ovstage_api_status_t fr_filter_fill_attributes(fr_stage *stage, fr_filter *made,
-                                                      const ovx_token_t *attributes, size_t count)
+/* R53: each once. */
+static ovstage_api_status_t fr_filter_add_attributes(fr_stage *stage, fr_filter *made,
+                                                     const ovx_token_t *attributes, size_t count,
+                                                     fr_row_set *seen)
 {
     for (size_t k = 0; k < count; k++) {
         ovx_string_or_token_t name = {attributes[k], {NULL, 0}};
         fr_attribute *attribute;
         ovx_token_t token;
+        bool added;
         if (attributes[k] == OVX_INVALID_TOKEN)
             return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "attrs[%zu] is no token", k);
         ovstage_api_status_t status = fr_stage_attribute(stage, name, false, &attribute, &token);
         if (status != OVSTAGE_OK)
             return status;
-        bool is_there = false; /* R53: each once */
-        for (uint32_t k2 = 0; k2 < made->attribute_count && !is_there; k2++)
-            is_there = made->attributes[k2] == token;
-        if (!is_there)
+        (void)fr_row_set_add(seen, (uint32_t)token, &added);
+        if (added)
             made->attributes[made->attribute_count++] = token;
     }
     return OVSTAGE_OK;
+}
+
+static ovstage_api_status_t fr_filter_fill_attributes(fr_stage *stage, fr_filter *made,
+                                                      const ovx_token_t *attributes, size_t count)
+{
+    fr_row_set seen;
+    fr_row_set_init(&seen, &stage->allocator, 0);
+    ovstage_api_status_t status;
+    if (fr_row_set_reserve(&seen, (uint32_t)count, NULL, NULL, NULL))
+        status = fr_filter_add_attributes(stage, made, attributes, count, &seen);
+    else
+        status = fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %zu names", count);
+    fr_row_set_destroy(&seen);
+    return status;
 }
 
 static ovstage_api_status_t fr_filter_copy(fr_stage *stage, const ovstage_filter_t *filter,
@@ -214,6 +231,8 @@ static fr_run_result fr_filter_run(fr_op *op, const fr_run_context *context)
     fr_query *query = payload->query;
     fr_filter *filter = query->filter;
     fr_matches matches = {0};
+    for (uint32_t p = 0; p < filter->predicate_count; p++)
+        fr_predicate_order(&filter->predicates[p]);
     filter->status =
         fr_filter_find(query->stage, filter, &matches, filter->text, sizeof(filter->text));
     if (filter->status == OVSTAGE_OK) {

@@ -23,7 +23,7 @@ typedef struct fr_predicate {
     const fr_attribute *attribute; /* NULL: no accepted op has named it (admission) */
     ovstage_filter_op_t op;
     uint32_t value_count;
-    const ovx_string_t *values;
+    ovx_string_t *values; /* in order once the filter runs (predicate.h) */
 } fr_predicate;
 
 struct fr_filter {

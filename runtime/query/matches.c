@@ -4,6 +4,7 @@
 #include "runtime/query/path_order.h"
 #include "runtime/query/predicate.h"
 #include "runtime/store/keys.h"
+#include "runtime/store/row_set.h"
 #include "runtime/store/store_state.h"
 
 #include <stdio.h>
@@ -93,16 +94,36 @@ static ovstage_api_status_t fr_finding_children(fr_finding *finding, ovx_primpat
     return status;
 }
 
-/* The path itself, its parent, or its children. */
+/* The path itself, or its children. */
 static ovstage_api_status_t fr_finding_named(fr_finding *finding, ovx_string_t value)
 {
-    const fr_dictionary *dictionary = finding->judged.stage->dictionary;
-    ovx_primpath_t path = fr_dictionary_path_find(dictionary, value);
+    ovx_primpath_t path = fr_dictionary_path_find(finding->judged.stage->dictionary, value);
     if (finding->lead->reserved == FR_RESERVED_PARENT)
         return fr_finding_children(finding, path);
-    if (finding->lead->reserved == FR_RESERVED_CHILDREN)
-        path = fr_dictionary_path_parent(dictionary, path);
     return path != OVX_INVALID_PRIMPATH ? fr_finding_judge(finding, (uint32_t)path) : OVSTAGE_OK;
+}
+
+/* The parents of all that are named, each once: to judge one may take as many steps as it has
+ * children that are named. */
+static ovstage_api_status_t fr_finding_parents(fr_finding *finding)
+{
+    const fr_stage *stage = finding->judged.stage;
+    const fr_predicate *lead = finding->lead;
+    fr_row_set seen;
+    fr_row_set_init(&seen, &stage->allocator, 0);
+    bool enough = fr_row_set_reserve(&seen, lead->value_count, NULL, NULL, NULL);
+    ovstage_api_status_t status = enough ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;
+    for (uint32_t v = 0; v < lead->value_count && status == OVSTAGE_OK; v++) {
+        bool added = false;
+        ovx_primpath_t parent = fr_dictionary_path_parent(
+            stage->dictionary, fr_dictionary_path_find(stage->dictionary, lead->values[v]));
+        if (parent != OVX_INVALID_PRIMPATH)
+            (void)fr_row_set_add(&seen, (uint32_t)parent, &added);
+        if (added)
+            status = fr_finding_judge(finding, (uint32_t)parent);
+    }
+    fr_row_set_destroy(&seen);
+    return status;
 }
 
 static fr_token_index *fr_finding_tokens(const fr_stage *stage)
@@ -158,6 +179,8 @@ static ovstage_api_status_t fr_finding_run(fr_finding *finding)
         return fr_finding_view(finding, NULL);
     if (fr_predicate_is_recorded(lead) && !fr_predicate_is_of_tokens(lead))
         return lead->attribute ? fr_finding_keys(finding) : OVSTAGE_OK;
+    if (lead->reserved == FR_RESERVED_CHILDREN)
+        return fr_finding_parents(finding);
     ovstage_api_status_t status = OVSTAGE_OK;
     for (uint32_t v = 0; v < lead->value_count && status == OVSTAGE_OK; v++)
         status = fr_finding_value(finding, &lead->values[v]);

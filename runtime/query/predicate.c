@@ -1,6 +1,7 @@
 #include "runtime/query/predicate.h"
 
 #include "runtime/dictionary/dictionary.h"
+#include "runtime/query/heap_sort.h"
 #include "runtime/store/judge.h"
 #include "runtime/store/latest.h"
 #include "runtime/store/store_state.h"
@@ -28,26 +29,84 @@ static bool fr_text_contains(ovx_string_t text, ovx_string_t part)
            (text.length >= part.length && memmem(text.ptr, text.length, part.ptr, part.length));
 }
 
-static bool fr_text_holds_one(ovx_string_t text, ovstage_filter_op_t op, ovx_string_t value)
+/* --- the order of values ---------------------------------------------------------------------- */
+
+static int fr_values_compare(const void *items, size_t a, size_t b)
 {
-    switch (op) {
-    case OVSTAGE_FILTER_OP_IN:
-        return text.length == value.length && fr_text_begins(text, value);
-    case OVSTAGE_FILTER_OP_CONTAINS:
-        return fr_text_contains(text, value);
-    case OVSTAGE_FILTER_OP_PREFIX:
-        return fr_text_begins(text, value);
-    case OVSTAGE_FILTER_OP_LT:
-        return fr_text_compare(text, value) < 0;
-    case OVSTAGE_FILTER_OP_LE:
-        return fr_text_compare(text, value) <= 0;
-    case OVSTAGE_FILTER_OP_GT:
-        return fr_text_compare(text, value) > 0;
-    case OVSTAGE_FILTER_OP_GE:
-        return fr_text_compare(text, value) >= 0;
-    default:
-        return true; /* HAS: there is one */
+    const ovx_string_t *values = items;
+    return fr_text_compare(values[a], values[b]);
+}
+
+static void fr_values_swap(void *items, size_t a, size_t b)
+{
+    ovx_string_t *values = items, kept = values[a];
+    values[a] = values[b];
+    values[b] = kept;
+}
+
+void fr_predicate_order(fr_predicate *predicate)
+{
+    ovx_string_t *values = predicate->values;
+    uint32_t kept = 0;
+    fr_heap_sort(&(fr_sorted){fr_values_compare, fr_values_swap, values}, predicate->value_count);
+    for (uint32_t v = 0; v < predicate->value_count; v++) {
+        bool said = kept > 0 && fr_text_begins(values[v], values[kept - 1]) &&
+                    (predicate->op == OVSTAGE_FILTER_OP_PREFIX ||
+                     values[v].length == values[kept - 1].length);
+        if (!said)
+            values[kept++] = values[v];
     }
+    predicate->value_count = kept;
+}
+
+/* How many of the values do not come behind the text. */
+static uint32_t fr_values_up_to(const fr_predicate *predicate, ovx_string_t text)
+{
+    uint32_t first = 0, end = predicate->value_count;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (fr_text_compare(predicate->values[middle], text) <= 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* Below 0, 0, above 0: as the text comes before, is one of, or comes behind all that lies below the
+ * path. */
+static int fr_text_compare_below(ovx_string_t text, ovx_string_t path)
+{
+    size_t length =
+        path.length > 1 ? path.length : 0; /* the root's slash is that of what is below */
+    if (text.length <= length) {
+        int order = length > 0 ? fr_text_compare(text, (ovx_string_t){path.ptr, length}) : 0;
+        return order != 0 ? order : -1;
+    }
+    int order = length > 0 ? memcmp(text.ptr, path.ptr, length) : 0;
+    return order != 0 ? order : (int)(unsigned char)text.ptr[length] - '/';
+}
+
+/* The first value that does not come before what lies below the path. */
+static uint32_t fr_values_below(const fr_predicate *predicate, ovx_string_t path)
+{
+    uint32_t first = 0, end = predicate->value_count;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (fr_text_compare_below(predicate->values[middle], path) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static bool fr_text_contains_one(ovx_string_t text, const fr_predicate *predicate)
+{
+    for (uint32_t v = 0; v < predicate->value_count; v++)
+        if (fr_text_contains(text, predicate->values[v]))
+            return true;
+    return false;
 }
 
 bool fr_text_holds(ovx_string_t text, const fr_predicate *predicate, bool element)
@@ -55,12 +114,30 @@ bool fr_text_holds(ovx_string_t text, const fr_predicate *predicate, bool elemen
     ovstage_filter_op_t op = predicate->op;
     if (op == OVSTAGE_FILTER_OP_HAS)
         return true;
+    if (predicate->value_count == 0)
+        return false;
     if (op == OVSTAGE_FILTER_OP_CONTAINS && element)
         op = OVSTAGE_FILTER_OP_IN;
-    for (uint32_t v = 0; v < predicate->value_count; v++)
-        if (fr_text_holds_one(text, op, predicate->values[v]))
-            return true;
-    return false;
+    const ovx_string_t *first = predicate->values, *last = first + predicate->value_count - 1;
+    uint32_t up_to;
+    switch (op) {
+    case OVSTAGE_FILTER_OP_IN:
+        up_to = fr_values_up_to(predicate, text);
+        return up_to > 0 && fr_text_compare(predicate->values[up_to - 1], text) == 0;
+    case OVSTAGE_FILTER_OP_PREFIX: /* of which none begins with another */
+        up_to = fr_values_up_to(predicate, text);
+        return up_to > 0 && fr_text_begins(text, predicate->values[up_to - 1]);
+    case OVSTAGE_FILTER_OP_LT:
+        return fr_text_compare(text, *last) < 0;
+    case OVSTAGE_FILTER_OP_LE:
+        return fr_text_compare(text, *last) <= 0;
+    case OVSTAGE_FILTER_OP_GT:
+        return fr_text_compare(text, *first) > 0;
+    case OVSTAGE_FILTER_OP_GE:
+        return fr_text_compare(text, *first) >= 0;
+    default:
+        return fr_text_contains_one(text, predicate);
+    }
 }
 
 /* --- prims ------------------------------------------------------------------------------------ */
@@ -96,22 +173,34 @@ static bool fr_predicate_parent(const fr_judged *judged, const fr_predicate *pre
                          false);
 }
 
-/* A row of children is an array: one of its elements has to do. Those that are named are looked up,
- * however many others there are. */
+/* Of the values that are named in full, those below the prim: however many children it has, and
+ * however many others are named. */
+static bool fr_predicate_named_children(const fr_judged *judged, const fr_predicate *predicate,
+                                        uint32_t prim)
+{
+    const fr_dictionary *dictionary = judged->stage->dictionary;
+    ovx_string_t path = fr_dictionary_path_text(dictionary, prim);
+    uint32_t v = fr_values_below(predicate, path);
+    for (; v < predicate->value_count; v++) {
+        ovx_string_t value = predicate->values[v];
+        if (fr_text_compare_below(value, path) != 0)
+            return false;
+        ovx_primpath_t child = fr_dictionary_path_find(dictionary, value);
+        if (child != OVX_INVALID_PRIMPATH && fr_dictionary_path_parent(dictionary, child) == prim &&
+            fr_text_compare(fr_dictionary_path_text(dictionary, child), value) == 0 &&
+            fr_judged_exists(judged, (uint32_t)child))
+            return true;
+    }
+    return false;
+}
+
+/* A row of children is an array: one of its elements has to do. */
 static bool fr_predicate_children(const fr_judged *judged, const fr_predicate *predicate,
                                   uint32_t prim)
 {
     const fr_dictionary *dictionary = judged->stage->dictionary;
-    bool named =
-        predicate->op == OVSTAGE_FILTER_OP_IN || predicate->op == OVSTAGE_FILTER_OP_CONTAINS;
-    for (uint32_t v = 0; named && v < predicate->value_count; v++) {
-        ovx_primpath_t child = fr_dictionary_path_find(dictionary, predicate->values[v]);
-        if (child != OVX_INVALID_PRIMPATH && fr_dictionary_path_parent(dictionary, child) == prim &&
-            fr_judged_exists(judged, (uint32_t)child))
-            return true;
-    }
-    if (named)
-        return false;
+    if (predicate->op == OVSTAGE_FILTER_OP_IN || predicate->op == OVSTAGE_FILTER_OP_CONTAINS)
+        return fr_predicate_named_children(judged, predicate, prim);
     for (ovx_primpath_t child = fr_dictionary_path_child(dictionary, prim); child != 0;
          child = fr_dictionary_path_sibling(dictionary, child))
         if (fr_text_holds(fr_dictionary_path_text(dictionary, child), predicate, true) &&

@@ -35,6 +35,9 @@ bool fr_judged_exists(const fr_judged *judged, uint32_t prim);
 ovx_primpath_t fr_judged_parent(const fr_judged *judged, uint32_t prim);
 /* Of a prim that exists. */
 bool fr_predicate_holds(const fr_judged *judged, const fr_predicate *predicate, uint32_t prim);
+/* Puts the values in the order of their bytes, which all that follows looks at, and drops those
+ * that say nothing more: that are there twice, or, of PREFIX, begin with another. */
+void fr_predicate_order(fr_predicate *predicate);
 /* What an operator says of one text: true for one of the values. element: of an array, of which
  * CONTAINS wants a whole one. */
 bool fr_text_holds(ovx_string_t text, const fr_predicate *predicate, bool element);

@@ -1,6 +1,7 @@
 #include "runtime/query/value.h"
 
 #include "runtime/dictionary/dictionary.h"
+#include "runtime/query/heap_sort.h"
 #include "runtime/query/number.h"
 #include "runtime/query/predicate.h"
 
@@ -110,6 +111,52 @@ static void fr_value_refuse_value(fr_value_test *test, ovx_string_t value)
                    type);
 }
 
+/* Whether a row's element has to be a value, lane for lane. */
+static bool fr_value_is_whole(const fr_value_test *test)
+{
+    return test->predicate->op == OVSTAGE_FILTER_OP_IN ||
+           (test->predicate->op == OVSTAGE_FILTER_OP_CONTAINS &&
+            (test->schema.is_array || test->schema.lanes == 1));
+}
+
+/* No element is like it. */
+static bool fr_value_has_nan(const fr_value_test *test, const fr_number *lanes)
+{
+    bool has = false;
+    for (uint32_t lane = 0; test->kind == FR_VALUE_FLOATS && lane < test->schema.lanes; lane++)
+        has |= lanes[lane].real != lanes[lane].real;
+    return has;
+}
+
+static int fr_number_compare(const fr_value_test *test, const fr_number *a, const fr_number *b)
+{
+    if (test->kind == FR_VALUE_FLOATS)
+        return (a->real > b->real) - (a->real < b->real);
+    return (a->integer > b->integer) - (a->integer < b->integer);
+}
+
+static int fr_value_compare_items(const void *items, size_t a, size_t b)
+{
+    const fr_value_test *test = items;
+    uint32_t lanes = test->schema.lanes;
+    int order = 0;
+    for (uint32_t lane = 0; lane < lanes && order == 0; lane++)
+        order = fr_number_compare(test, &test->numbers[a * lanes + lane],
+                                  &test->numbers[b * lanes + lane]);
+    return order;
+}
+
+static void fr_value_swap_items(void *items, size_t a, size_t b)
+{
+    const fr_value_test *test = items;
+    uint32_t lanes = test->schema.lanes;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        fr_number kept = test->numbers[a * lanes + lane];
+        test->numbers[a * lanes + lane] = test->numbers[b * lanes + lane];
+        test->numbers[b * lanes + lane] = kept;
+    }
+}
+
 bool fr_value_test_make(fr_stage *stage, const fr_predicate *predicate, const fr_schema *schema,
                         fr_value_test *out)
 {
@@ -128,11 +175,16 @@ bool fr_value_test_make(fr_stage *stage, const fr_predicate *predicate, const fr
         return false;
     out->usable = (bool *)(void *)(out->numbers + numbers);
     for (uint32_t v = 0; v < predicate->value_count; v++) {
-        out->usable[v] =
-            fr_value_read(schema, predicate->values[v], &out->numbers[(size_t)v * schema->lanes]);
+        fr_number *lanes = &out->numbers[(size_t)out->number_count * schema->lanes];
+        out->usable[v] = fr_value_read(schema, predicate->values[v], lanes);
         if (!out->usable[v])
             fr_value_refuse_value(out, predicate->values[v]);
+        else if (!fr_value_is_whole(out) || !fr_value_has_nan(out, lanes))
+            out->number_count++;
     }
+    if (fr_value_is_whole(out))
+        fr_heap_sort(&(fr_sorted){fr_value_compare_items, fr_value_swap_items, out},
+                     out->number_count);
     return true;
 }
 
@@ -156,25 +208,24 @@ static fr_wide_integer fr_value_integer(const fr_schema *schema, const unsigned 
     return schema->code == kDLInt ? (fr_wide_integer)(int64_t)bits : (fr_wide_integer)bits;
 }
 
-static int fr_value_compare_reals(double a, double b)
+static fr_number fr_value_number(const fr_value_test *test, const unsigned char *lane)
 {
-    return (a > b) - (a < b);
+    fr_number number;
+    if (test->kind == FR_VALUE_FLOATS)
+        number.real = fr_value_real(&test->schema, lane);
+    else
+        number.integer = fr_value_integer(&test->schema, lane);
+    return number;
 }
 
 /* Of one lane; a NaN is in no order with anything. */
 static bool fr_value_lane_holds(const fr_value_test *test, const unsigned char *lane,
                                 const fr_number *value)
 {
-    int order;
-    if (test->kind == FR_VALUE_FLOATS) {
-        double real = fr_value_real(&test->schema, lane);
-        if (real != real || value->real != value->real)
-            return false;
-        order = fr_value_compare_reals(real, value->real);
-    } else {
-        fr_wide_integer integer = fr_value_integer(&test->schema, lane);
-        order = (integer > value->integer) - (integer < value->integer);
-    }
+    const fr_number number = fr_value_number(test, lane);
+    if (test->kind == FR_VALUE_FLOATS && (number.real != number.real || value->real != value->real))
+        return false;
+    int order = fr_number_compare(test, &number, value);
     switch (test->predicate->op) {
     case OVSTAGE_FILTER_OP_LT:
         return order < 0;
@@ -190,6 +241,37 @@ static bool fr_value_lane_holds(const fr_value_test *test, const unsigned char *
     default:
         return order == 0;
     }
+}
+
+/* The element against one of the values in order. */
+static int fr_value_compare_element(const fr_value_test *test, const unsigned char *element,
+                                    const fr_number *value)
+{
+    int order = 0;
+    for (uint32_t lane = 0; lane < test->schema.lanes && order == 0; lane++) {
+        const fr_number number = fr_value_number(test, element + lane * (test->schema.bits / 8u));
+        if (test->kind == FR_VALUE_FLOATS && number.real != number.real)
+            return 1; /* behind all of them, so that it is none */
+        order = fr_number_compare(test, &number, &value[lane]);
+    }
+    return order;
+}
+
+static bool fr_value_is_one(const fr_value_test *test, const unsigned char *element)
+{
+    uint32_t first = 0, end = test->number_count;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        int order = fr_value_compare_element(test, element,
+                                             &test->numbers[(size_t)middle * test->schema.lanes]);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            end = middle;
+        else
+            first = middle + 1;
+    }
+    return false;
 }
 
 static bool fr_value_numbers_hold(const fr_value_test *test, const unsigned char *element,
@@ -232,9 +314,10 @@ static bool fr_value_element_holds(const fr_value_test *test, const fr_dictionar
 {
     if (!fr_value_is_number(test->kind))
         return fr_value_ids_hold(test, dictionary, element);
-    for (uint32_t v = 0; v < test->predicate->value_count; v++)
-        if (test->usable[v] &&
-            fr_value_numbers_hold(test, element, &test->numbers[(size_t)v * test->schema.lanes]))
+    if (fr_value_is_whole(test))
+        return fr_value_is_one(test, element);
+    for (uint32_t v = 0; v < test->number_count; v++)
+        if (fr_value_numbers_hold(test, element, &test->numbers[(size_t)v * test->schema.lanes]))
             return true;
     return false;
 }

@@ -39,8 +39,10 @@ typedef struct fr_value_test {
     const fr_predicate *predicate;
     fr_schema schema;
     fr_value_kind kind;
-    fr_number *numbers; /* lanes of each value */
-    bool *usable;       /* of each value, in the same block: those that the schema can have */
+    /* Lanes of each value that the schema can have; of IN, and what is like it, in order. */
+    fr_number *numbers;
+    uint32_t number_count;
+    bool *usable; /* of each value, in the same block */
     size_t numbers_bytes;
     char text[160]; /* why one is not, if any is not */
 } fr_value_test;

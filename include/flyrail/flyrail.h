@@ -169,7 +169,9 @@ typedef struct flyrail_task_desc_t {
      * fail without running, with that op named as the cause. */
     const ovstage_op_id_t *deps;
     size_t dep_count;
-    /* For traces: a static text, or one that lives until tracing was written out. May be NULL. */
+    /* For traces and explanations: a static text, or one that lives until the task is complete, no
+     * flyrail_explain is running that may have begun before, and tracing was written out. May be
+     * NULL. */
     const char *name;
 } flyrail_task_desc_t;
 

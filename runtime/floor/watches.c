@@ -105,8 +105,10 @@ ovstage_api_status_t fr_floor_watch_add(fr_floors *floors, const fr_attribute *a
     }
     fr_mutex_unlock(&watches->lock);
     if (fits) {
+#ifndef FR_MUTATE_WATCH_LOOKS_BEFORE_IT_IS_LINKED
         if (fr_floors_executed(floors, attribute) >= ordinal)
             fr_floor_watches_look(floors);
+#endif
         return OVSTAGE_OK;
     }
     fr_memory_release(floors->allocator, watch, sizeof(*watch));

@@ -133,7 +133,9 @@ static ovstage_enqueue_result_t fr_event_submit(fr_stage *stage, fr_event *event
     fr_submission submission = {
         .op = op,
         .producer_ids = (uint64_t *)(uintptr_t)ops, /* only read: there is no room to add */
+#ifndef FR_MUTATE_EVENT_WAITS_FOR_NOBODY
         .producer_count = count,
+#endif
         .producer_capacity = count,
     };
     ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);

@@ -108,6 +108,23 @@ TEST_P(EventTest, not_before_all_of_them_are)
     stage.finish(told);
 }
 
+// Of what can run the lowest ordinal does first, and what has none before that.
+TEST_P(EventTest, not_before_any_of_them_is)
+{
+    if (GetParam() > 0)
+        return;
+    ovstage_enqueue_result_t first = stage.write(query, attribute, 2, values);
+    ovstage_enqueue_result_t second = stage.write(query, attribute, 3, values);
+    ovstage_enqueue_result_t told = on_ops({second.op_index, first.op_index});
+    for (int ran = 0; ran < 3; ran++) {
+        EXPECT_FALSE(readable(descriptor)) << ran;
+        EXPECT_EQ(flyrail_run(stage.instance, 1, nullptr), OVSTAGE_OK);
+    }
+    EXPECT_EQ(raised(), 1u);
+    for (const auto &op : {first, second, told})
+        stage.finish(op);
+}
+
 TEST_P(EventTest, readable_when_a_floor_is_reached)
 {
     EXPECT_EQ(on_floor(0), OVSTAGE_OK); // it is

@@ -265,11 +265,3 @@ ovstage_api_status_t fr_graph_release(fr_graph *graph, uint64_t id)
             return OVSTAGE_ERROR_INVALID_HANDLE; /* released while it was pending */
     }
 }
-
-void fr_graph_token_fetch(const fr_runnable *token)
-{
-    if (token->run == fr_lane_token_run)
-        fr_op_prefetch(fr_load_relaxed(&fr_lane_of_token((fr_runnable *)(uintptr_t)token)->first));
-    else if (token->run == fr_solo_token_run)
-        fr_op_prefetch((const fr_op *)(const void *)token);
-}

@@ -293,7 +293,6 @@ typedef struct fr_graph_statistics {
 
 /* For the configuration of a pool that graphs share with others: see there. */
 bool fr_graph_token_begins(const fr_runnable *token);
-void fr_graph_token_fetch(const fr_runnable *token);
 
 fr_graph *fr_graph_create(const fr_graph_config *config);
 /* Finishes running ops, drops queued ones as failed (returns how many), frees everything. What ops

@@ -7,15 +7,6 @@
 
 /* Flags of awaited ops that are set between two looks of others at admission. */
 #define FR_FLAGS_PER_LOCK 64u
-/* So many ops that are awaited are left to a worker that is brisk. */
-#ifdef FR_SHRINK
-#define FR_WAIT_MANY 4u
-#define FR_WAIT_LOOK_PAUSES 2u
-#else
-#define FR_WAIT_MANY 64u
-#define FR_WAIT_LOOK_PAUSES 128u /* a few us */
-#endif
-#define FR_WAIT_LEFT_NS 1500u /* for each of them; it may come to others first */
 
 /* A thread that spins looks so often for its deadline, and for what others left it to run. */
 #define FR_SPIN_SLICE_NS 50000u
@@ -29,7 +20,6 @@ typedef struct fr_wait {
     size_t next;             /* all: the first one that has not completed; any: the one that has */
     uint64_t timeout_ns, deadline_ns;
     uint64_t spin_end_ns; /* 0: has not spun yet */
-    uint64_t left_end_ns; /* until then ops are left to a worker that is brisk; 0: none were */
     bool runs;            /* this thread may run ops of the chain */
     fr_worker *worker;
     fr_drain_limits limits;
@@ -280,38 +270,11 @@ static void fr_wait_time_out(fr_wait *wait)
     wait->outcome->lowest_pending_id = lowest;
 }
 
-/* Many ops are waited for, and a worker gets on so fast that whether to help it is left to the
- * other workers, which find out whether that brings anything. */
-static bool fr_wait_leaves_them(fr_wait *wait)
-{
-    const fr_pool *pool = wait->graph->pool;
-    size_t left = wait->count - wait->next;
-    if (wait->any || left < FR_WAIT_MANY || !wait->runs || wait->worker || fr_op_running() ||
-        wait->graph->caller_spin_ns == 0 || fr_pool_worker_count(pool) < 2 ||
-        !fr_pool_is_brisk(pool))
-        return false;
-    uint64_t now_ns = fr_os_current->now_ns();
-    if (wait->left_end_ns == 0)
-        wait->left_end_ns = now_ns + left * FR_WAIT_LEFT_NS;
-    return now_ns < wait->left_end_ns;
-}
-
-/* Looks at what is awaited are rare: a line that the worker writes is taken from it by each. */
-static void fr_wait_look_on(void)
-{
-    for (uint32_t k = 0; k < FR_WAIT_LOOK_PAUSES; k++)
-        fr_os_current->pause();
-    fr_os_current->yield();
-}
-
 static void fr_wait_loop(fr_wait *wait)
 {
     bool is_poll = wait->timeout_ns == 0;
     while (!fr_wait_is_over(wait)) {
-        bool leaves = !is_poll && fr_wait_leaves_them(wait);
-        if (leaves)
-            fr_wait_look_on();
-        bool ran = leaves || (wait->runs && fr_wait_run(wait));
+        bool ran = wait->runs && fr_wait_run(wait);
         if (is_poll) {
             if (!fr_wait_is_over(wait))
                 fr_wait_time_out(wait);
@@ -370,7 +333,6 @@ static void fr_wait_known(fr_graph *graph, const uint64_t *ids, size_t count, bo
     wait.near = NULL;
     wait.next = 0;
     wait.spin_end_ns = 0;
-    wait.left_end_ns = 0;
     wait.timeout_ns = timeout_ns;
     wait.outcome = out;
     if (!fr_wait_is_over(&wait))

@@ -48,9 +48,6 @@ typedef struct fr_pool_config {
     /* Whether the token calls fr_worker_begin before it does what may take long. May be NULL: none
      * does. */
     bool (*begins)(const fr_runnable *runnable);
-    /* Asks for the lines that the run of a token will need; called by who has taken it and will run
-     * it some time later. May be NULL. */
-    void (*fetch)(const fr_runnable *runnable);
     const fr_allocator *allocator;
 } fr_pool_config;
 
@@ -94,9 +91,6 @@ void fr_worker_begin(fr_worker *worker);
 /* True when other tokens wait: in this worker's deque or the intake. Used to decide whether a lane
  * is given back. */
 bool fr_worker_has_other_work(const fr_worker *worker);
-/* True while a worker gets on so fast that others had better see whether they help it (worker.h).
- */
-bool fr_pool_is_brisk(const fr_pool *pool);
 
 /* Lends the calling thread until *stop becomes nonzero (fr_pool_kick after setting it) or, if
  * `stop` is NULL, until no token is to be had. Runs at most max_tokens (0: no limit). Returns

@@ -48,120 +48,29 @@ void fr_worker_notify(fr_pool *pool)
         (void)fr_add_relaxed(&pool->wakes, 1);
 }
 
+void fr_worker_run(fr_worker *worker, fr_runnable *token)
+{
+    fr_count(&worker->counters.tokens_run, 1);
+    token->run(token, worker);
+}
+
+/* --- where to look -------------------------------------------------------------------------- */
+
 static uint32_t fr_worker_slots_in_use(const fr_pool *pool)
 {
     return pool->config.worker_count + fr_load_relaxed(&pool->lent_high);
 }
-
-/* --- the pace ------------------------------------------------------------------------------- */
-
-/* Tokens in a second, of all workers that are brisk, but that one; *brisk: how many these are. */
-static uint64_t fr_worker_brisk_rate(const fr_pool *pool, const fr_worker *except, uint32_t *brisk)
-{
-    uint32_t count = fr_worker_slots_in_use(pool);
-    uint64_t now_ns = 0, rate = 0;
-    *brisk = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        const fr_worker *worker = &pool->slots[k];
-        uint64_t brisk_ns = fr_load_relaxed(&worker->brisk_ns);
-        if (brisk_ns == 0 || worker == except)
-            continue;
-        if (now_ns == 0)
-            now_ns = fr_os_current->now_ns();
-#ifndef FR_MUTATE_POOL_PATIENT_FOR_EVER
-        if (now_ns >= brisk_ns + FR_WORKER_BRISK_LASTS_NS)
-            continue;
-#endif
-        rate += UINT64_C(1000000000) / (fr_load_relaxed(&worker->token_ns) + 1);
-        ++*brisk;
-    }
-    return rate;
-}
-
-bool fr_pool_is_brisk(const fr_pool *pool)
-{
-    uint32_t brisk;
-    return fr_worker_brisk_rate(pool, NULL, &brisk) > 0;
-}
-
-/* It has helped for another period. */
-static void fr_worker_look_at_help(fr_worker *worker, uint64_t own_rate, uint64_t now_ns)
-{
-    if (++worker->help_periods < FR_WORKER_HELP_PERIODS)
-        return;
-    uint32_t brisk;
-    uint64_t rate = fr_worker_brisk_rate(worker->pool, worker, &brisk);
-    if (rate > 0 && rate + own_rate >= worker->rate_wanted)
-        return;
-    worker->helps = false;
-    worker->help_again_ns = rate > 0 ? now_ns + FR_WORKER_HELP_AGAIN_NS : 0;
-}
-
-/* At the end of a period of tokens. */
-static void fr_worker_note_pace(fr_worker *worker)
-{
-    uint64_t now_ns = fr_os_current->now_ns();
-    uint64_t token_ns = (now_ns - worker->pace_ns) / FR_WORKER_INTAKE_PERIOD;
-    worker->pace_ns = now_ns;
-    fr_store_relaxed(&worker->token_ns, token_ns);
-    fr_store_relaxed(&worker->brisk_ns, token_ns < FR_WORKER_BRISK_NS ? now_ns : 0);
-    if (worker->helps)
-        fr_worker_look_at_help(worker, UINT64_C(1000000000) / (token_ns + 1), now_ns);
-}
-
-void fr_worker_run(fr_worker *worker, fr_runnable *token)
-{
-    fr_count(&worker->counters.tokens_run, 1);
-    if (fr_load_relaxed(&worker->counters.tokens_run) % FR_WORKER_INTAKE_PERIOD == 0)
-        fr_worker_note_pace(worker);
-    token->run(token, worker);
-}
-
-static void fr_worker_end_pace(fr_worker *worker)
-{
-    if (fr_load_relaxed(&worker->brisk_ns) != 0)
-        fr_store_relaxed(&worker->brisk_ns, 0);
-}
-
-/* It has nothing in its deque: whether it leaves what there is to others that are brisk. Without a
- * spin budget a worker sleeps at once, and has no time for this. */
-static bool fr_worker_is_patient(fr_worker *worker)
-{
-    uint32_t brisk = 0;
-    uint64_t rate = 0;
-    if (worker->pool->config.spin_ns > 0)
-        rate = fr_worker_brisk_rate(worker->pool, worker, &brisk);
-    if (brisk == 0) {
-        worker->helps = false;
-        return false;
-    }
-    if (worker->helps)
-        return false;
-    if (worker->help_again_ns != 0 && fr_os_current->now_ns() < worker->help_again_ns) {
-        fr_worker_end_pace(worker); /* or those that it waits for might wait for it */
-        return true;
-    }
-    worker->helps = true;
-    worker->help_periods = 0;
-    worker->rate_wanted = rate + rate / brisk * FR_WORKER_HELP_PERCENT / 100;
-    return false;
-}
-
-/* --- where to look -------------------------------------------------------------------------- */
 
 /* A list whose orders do not descend with its age, as most: puts all but the oldest token into the
  * worker's deque in one walk, and returns that one. NULL when it is not so, or there is no memory:
  * nothing has changed. */
 static fr_runnable *fr_worker_move_sorted(fr_worker *worker, fr_runnable *list, bool *several)
 {
-    void (*fetch)(const fr_runnable *) = worker->pool->config.fetch;
     fr_runnable *token = list;
     int64_t count = 0;
     for (fr_runnable *next; (next = fr_intake_follow(token)) != NULL; token = next) {
         if (token->order < next->order || !fr_deque_put(&worker->deque, count, token))
             return NULL;
-        if (fetch)
-            fetch(token);
         count++;
     }
     *several = count > 0;
@@ -202,19 +111,18 @@ static fr_runnable *fr_worker_take_intake(fr_worker *worker)
     return token;
 }
 
-/* helps: leaves the intake to the others. */
-static fr_runnable *fr_worker_take_own(fr_worker *worker, bool helps)
+static fr_runnable *fr_worker_take_own(fr_worker *worker)
 {
     uint32_t phase = worker->tick++ % FR_WORKER_INTAKE_PERIOD;
     fr_runnable *token = NULL;
-    if (phase == 0 && !helps)
+    if (phase == 0)
         token = fr_worker_take_intake(worker);
     else if (phase == FR_WORKER_INTAKE_PERIOD / 2 &&
              fr_deque_steal(&worker->deque, &token) != FR_DEQUE_SUCCESS)
         token = NULL;
     if (!token)
         token = fr_deque_pop(&worker->deque);
-    return token || helps ? token : fr_worker_take_intake(worker);
+    return token ? token : fr_worker_take_intake(worker);
 }
 
 static uint64_t fr_worker_random(fr_worker *worker)
@@ -256,13 +164,7 @@ static fr_runnable *fr_worker_steal(fr_worker *worker)
 
 fr_runnable *fr_worker_take(fr_worker *worker)
 {
-    fr_runnable *token = fr_worker_take_own(worker, false);
-    return token ? token : fr_worker_steal(worker);
-}
-
-static fr_runnable *fr_worker_search(fr_worker *worker)
-{
-    fr_runnable *token = fr_worker_take_own(worker, worker->helps);
+    fr_runnable *token = fr_worker_take_own(worker);
     return token ? token : fr_worker_steal(worker);
 }
 
@@ -286,18 +188,6 @@ static bool fr_worker_must_stop(_Atomic uint32_t *stop)
     return fr_load_acquire(stop) != 0;
 }
 
-/* As long as others are brisk and better left alone. */
-static void fr_worker_be_patient(fr_worker *worker, _Atomic uint32_t *stop)
-{
-    fr_idle *idle = &worker->pool->idle;
-    while (fr_worker_is_patient(worker)) {
-        uint32_t epoch = fr_idle_epoch(idle);
-        if (fr_worker_must_stop(stop))
-            return;
-        (void)fr_os_current->futex_wait(&idle->epoch, epoch, FR_WORKER_PATIENCE_NS);
-    }
-}
-
 /* Looks everywhere until the spin budget is used up. Whoever is about to publish work may need this
  * CPU: now and then it is offered. */
 static fr_runnable *fr_worker_spin(fr_worker *worker, _Atomic uint32_t *stop)
@@ -305,18 +195,15 @@ static fr_runnable *fr_worker_spin(fr_worker *worker, _Atomic uint32_t *stop)
     uint64_t spin_ns = worker->pool->config.spin_ns;
     uint64_t start_ns = spin_ns > 0 ? fr_os_current->now_ns() : 0;
     for (uint32_t round = 1;; round++) {
-        fr_runnable *token = fr_worker_search(worker);
+        fr_runnable *token = fr_worker_take(worker);
         if (token || spin_ns == 0 || fr_worker_must_stop(stop))
             return token;
         if (fr_os_current->now_ns() - start_ns >= spin_ns)
             return NULL;
-        if (round % FR_WORKER_YIELD_PERIOD == 0) {
-            fr_worker_end_pace(worker);
-            fr_worker_be_patient(worker, stop);
+        if (round % FR_WORKER_YIELD_PERIOD == 0)
             fr_os_current->yield();
-        } else {
+        else
             fr_os_current->pause();
-        }
     }
 }
 
@@ -380,15 +267,13 @@ static void fr_worker_found(fr_worker *worker, const fr_runnable *token)
 
 fr_runnable *fr_worker_take_or_sleep(fr_worker *worker, _Atomic uint32_t *stop)
 {
-    bool leaves = fr_deque_size(&worker->deque) == 0 && fr_worker_is_patient(worker);
-    fr_runnable *token = leaves ? NULL : fr_worker_take_own(worker, worker->helps);
+    fr_runnable *token = fr_worker_take_own(worker);
     bool searching = worker->searches;
     if (token && !searching)
         return token;
     searching = searching || fr_idle_search_begin(&worker->pool->idle);
     while (!token) {
-        fr_worker_be_patient(worker, stop);
-        token = searching ? fr_worker_spin(worker, stop) : fr_worker_search(worker);
+        token = searching ? fr_worker_spin(worker, stop) : fr_worker_take(worker);
         if (token || fr_worker_must_stop(stop))
             break;
         searching = fr_worker_sleep(worker, searching, stop);

@@ -9,17 +9,7 @@
  * between, so that the oldest token there is not starved either; its deque; the intake; other
  * deques from a random one on.
  *
- * A worker is *brisk* while its tokens take hardly longer than the lines of one take to come over
- * from another CPU. To help it may bring nothing, or less than nothing where the tokens of both
- * write to the same lines. So who helps brisk ones takes tokens from their deques, one at a time,
- * and sees after a while whether all together have become faster; if not, it leaves them alone for
- * some time. It sleeps then for moments only, and goes on counting as one that searches: a worker
- * that comes to a token that takes longer is no longer brisk after FR_WORKER_BRISK_LASTS_NS.
- * Word map of `brisk_ns`: 0, or when the worker last completed a period of brisk tokens. Set by the
- * worker, cleared by it when it finds nothing. `token_ns`: what each of these took.
- *
- * Progress: see pool.h. A worker blocks only asleep (idle.h), for a moment beside brisk ones, and
- * in what a token does. */
+ * Progress: see pool.h. A worker blocks only asleep (idle.h), and in what a token does. */
 #ifndef FR_SCHEDULER_WORKER_H
 #define FR_SCHEDULER_WORKER_H
 
@@ -35,17 +25,6 @@
 #define FR_WORKER_INTAKE_PERIOD 32u
 #endif
 
-#define FR_WORKER_BRISK_NS 1500u
-/* More than a period of such tokens. */
-#define FR_WORKER_BRISK_LASTS_NS 100000u
-/* Between two looks at brisk workers that are left alone, and for how long they are. */
-#define FR_WORKER_PATIENCE_NS 50000u
-#define FR_WORKER_HELP_AGAIN_NS 5000000u
-/* Who helps looks at what it brought after so many periods of tokens: of what one of the others did
- * before, so much in percent is worth it. */
-#define FR_WORKER_HELP_PERIODS 2u
-#define FR_WORKER_HELP_PERCENT 30u
-
 /* Rounds of a search before the CPU is offered to others. */
 #define FR_WORKER_YIELD_PERIOD 8u
 
@@ -60,18 +39,10 @@ struct fr_worker {
     uint32_t index;
     uint32_t tick;    /* tokens taken; decides where to look first */
     uint64_t random;  /* never 0 */
-    uint64_t pace_ns; /* when the current period of tokens began */
-    /* While it helps brisk ones: the rate of all that is worth it, and periods since. */
-    bool helps;
-    uint32_t help_periods;
-    uint64_t rate_wanted;
-    uint64_t help_again_ns; /* before that it helps none */
-    bool searches;          /* still, while it runs a token that may turn out to be without work */
-    fr_worker *outer;       /* of another pool, that this thread also works for */
+    bool searches;    /* still, while it runs a token that may turn out to be without work */
+    fr_worker *outer; /* of another pool, that this thread also works for */
     fr_os_thread thread;
     FR_ALIGNED_LINE fr_worker_counters counters; /* shared */
-    FR_ALIGNED_LINE _Atomic uint64_t brisk_ns;   /* shared */
-    _Atomic uint64_t token_ns;
 };
 
 _Static_assert(_Alignof(fr_worker) == FR_CACHE_LINE_BYTES, "workers do not share cache lines");

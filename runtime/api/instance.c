@@ -63,7 +63,6 @@ static ovstage_api_status_t fr_stage_open_pool(fr_stage *stage)
         .thread_started = stage->config.worker_started,
         .user = stage->config.worker_started_user,
         .begins = fr_graph_token_begins,
-        .fetch = fr_graph_token_fetch,
         .allocator = stage->config.own_pool ? &stage->allocator : &fr_allocator_default,
     };
     stage->owns_pool = stage->config.own_pool;

@@ -329,8 +329,7 @@ static _Atomic uint64_t calls;
 
 static bool counting_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
 {
-    bool is_sleep = timeout_ns != FR_WORKER_PATIENCE_NS; /* that is a moment beside brisk ones */
-    (void)fr_add_relaxed(&calls, is_sleep && timeout_ns != FR_TIMEOUT_INFINITE ? 1000000 : 1);
+    (void)fr_add_relaxed(&calls, timeout_ns == FR_TIMEOUT_INFINITE ? 1 : 1000000);
     return fr_os_linux.futex_wait(word, seen, timeout_ns);
 }
 
@@ -386,102 +385,5 @@ const char *pool_idle_costs_nothing(void)
     FR_CHECK(statistics.searching_count == 0);
     fr_pool_destroy(pool);
     fr_os_current = before;
-    return NULL;
-}
-
-/* --- beside brisk workers --------------------------------------------------------------------- */
-
-#define BRISK_TOKEN_NS 500u
-
-static uint64_t clock_ns;
-static uint32_t moments;
-static _Atomic uint32_t moments_stop;
-
-static uint64_t clock_now(void)
-{
-    return clock_ns += 10;
-}
-
-/* Ends a test that waits for ever. */
-static bool clock_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
-{
-    (void)word, (void)seen;
-    if (timeout_ns == FR_TIMEOUT_INFINITE || ++moments > 100)
-        fr_store_relaxed(&moments_stop, 1);
-    else
-        clock_ns += timeout_ns;
-    return false;
-}
-
-static const fr_os *clock_begin(void)
-{
-    static fr_os table;
-    const fr_os *before = fr_os_current;
-    table = fr_os_linux;
-    table.now_ns = clock_now;
-    table.futex_wait = clock_wait;
-    fr_os_current = &table;
-    clock_ns = 1000000;
-    moments = 0;
-    fr_store_relaxed(&moments_stop, 0);
-    return before;
-}
-
-static void clock_end(fr_pool *pool, const fr_os *before)
-{
-    fr_os_current = before;
-    fr_pool_destroy(pool);
-}
-
-/* As if its last tokens had taken so long. */
-static void be_brisk(fr_worker *worker, uint64_t token_ns)
-{
-    fr_store_relaxed(&worker->token_ns, token_ns);
-    fr_store_relaxed(&worker->brisk_ns, clock_ns);
-}
-
-const char *pool_brisk_worker_is_relieved(void)
-{
-    const fr_os *before = clock_begin();
-    fr_pool *pool = make_pool(2, &fr_allocator_default); /* its threads are never started */
-    fr_worker *other = &pool->slots[1];
-    be_brisk(&pool->slots[0], BRISK_TOKEN_NS);
-    other->help_again_ns = UINT64_MAX;
-    fr_pool_push(pool, &make(1, 0)->runnable);
-    fr_runnable *token = fr_worker_take_or_sleep(other, &moments_stop);
-    clock_end(pool, before);
-    FR_CHECK(token == &tokens[1].runnable);
-    FR_CHECK(moments > 0 && moments <= FR_WORKER_BRISK_LASTS_NS / FR_WORKER_PATIENCE_NS);
-    return NULL;
-}
-
-/* Periods of its tokens while the other one is brisk, with what a token takes both. */
-static void help_some(fr_worker *brisk, uint64_t brisk_ns, fr_worker *other, uint64_t token_ns)
-{
-    logged *token = make(3, 0);
-    for (uint32_t k = 0; k < FR_WORKER_HELP_PERIODS * FR_WORKER_INTAKE_PERIOD; k++) {
-        clock_ns += token_ns;
-        be_brisk(brisk, brisk_ns);
-        fr_worker_run(other, &token->runnable);
-    }
-}
-
-const char *pool_help_is_judged(void)
-{
-    const fr_os *before = clock_begin();
-    fr_pool *pool = make_pool(2, &fr_allocator_default);
-    fr_worker *brisk = &pool->slots[0], *other = &pool->slots[1];
-    be_brisk(brisk, BRISK_TOKEN_NS);
-    fr_pool_push(pool, &make(1, 0)->runnable);
-    bool pushed = fr_deque_push(&brisk->deque, &make(2, 0)->runnable);
-    fr_runnable *token = fr_worker_take_or_sleep(other, &moments_stop);
-    other->pace_ns = clock_ns;
-    help_some(brisk, BRISK_TOKEN_NS, other, BRISK_TOKEN_NS);
-    bool helps = other->helps;
-    help_some(brisk, 2 * BRISK_TOKEN_NS, other, 3 * BRISK_TOKEN_NS);
-    bool gives_up = !other->helps && other->help_again_ns > clock_ns;
-    clock_end(pool, before);
-    FR_CHECK(pushed && token == &tokens[2].runnable); /* what is in the intake is left */
-    FR_CHECK(helps && gives_up);
     return NULL;
 }

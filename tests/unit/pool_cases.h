@@ -17,8 +17,6 @@ const char *pool_thread_starts_fail(void);
 const char *pool_no_memory(void);
 const char *pool_hooks(void);
 const char *pool_idle_costs_nothing(void);
-const char *pool_brisk_worker_is_relieved(void);
-const char *pool_help_is_judged(void);
 
 const char *job_counts(void);
 const char *job_released_is_left_alone(void);

@@ -12,8 +12,12 @@ void fr_touch_add(fr_touches *touches, fr_touched *touched, uint64_t ordinal)
     fr_touched *newest = fr_load_relaxed(&touches->newest);
     do {
         touched->next = newest;
+#ifdef FR_MUTATE_TOUCH_RELAXED_PUSH
+    } while (!fr_cas_relaxed(&touches->newest, &newest, touched));
+#else
         /* [touch.push] pairs [touch.take] : the entries and their links */
     } while (!fr_cas_release(&touches->newest, &newest, touched));
+#endif
 }
 
 static fr_touched *fr_touched_of_node(fr_ordinal_node *node)

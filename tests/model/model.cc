@@ -192,19 +192,16 @@ bool Model::kept_for_sure(int attribute, const std::vector<int> &prims,
                           std::optional<Ordinal> start, Ordinal ordinal, uint32_t versions,
                           Ordinal floor) const
 {
-    std::set<Ordinal> sealed;
-    for (const auto &[prim, of_key] : log_[static_cast<size_t>(attribute)]) {
-        for (const Event &event : of_key) {
-            if (event.value.ordinal <= floor)
-                sealed.insert(event.value.ordinal);
-        }
-    }
-    if (sealed.size() <= versions + 1 || ordinal >= *std::prev(sealed.end(), versions + 1))
-        return true;
     return std::all_of(prims.begin(), prims.end(), [&](int prim) {
-        const Events &of_key = events(attribute, prim);
         auto wanted = shown(attribute, prim, start, ordinal, floor);
-        return !wanted || newest(of_key, UINT64_MAX)->value.ordinal == wanted->ordinal;
+        const Events &of_key = events(attribute, prim);
+        std::set<Ordinal> newer;
+        for (const Event &event : of_key) {
+            Ordinal at = event.value.ordinal;
+            if (wanted && at > wanted->ordinal && at <= floor && has_effect(of_key, event))
+                newer.insert(at);
+        }
+        return newer.size() <= versions;
     });
 }
 

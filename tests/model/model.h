@@ -139,8 +139,7 @@ class Model
     Topology topology(int attribute) const;
 
     // What a read from `start` shows of these prims is kept for sure when all up to a floor is
-    // sealed (L6): the newest sealed version of each key, and so many versions of a segment before
-    // its newest; no segment has more versions than its attribute.
+    // sealed: of each key the newest version, and so many before it (L6).
     bool kept_for_sure(int attribute, const std::vector<int> &prims, std::optional<Ordinal> start,
                        Ordinal ordinal, uint32_t versions, Ordinal floor) const;
     // Changes above it are known exactly: of each column the last 64 seals' (L6). 0: all are.

@@ -264,6 +264,7 @@ TEST_F(ArrayFigures, D25_elements_are_pending_until_they_are_sealed)
         for (uint64_t later = ordinal + 6; later < ordinal + 12;
              later++) { // what was sealed is freed
             put(query, later, 10, 1000, 5);
+            EXPECT_GE(stage->statistics().pending_bytes, payload_bytes);
             stage->finish(stage->seal(later));
             EXPECT_EQ(stage->statistics().pending_bytes, 0u);
         }

@@ -150,7 +150,7 @@ const char *op_table_pending_ids_stay(void)
 
 const char *op_table_without_memory(void)
 {
-    enum { IDS_BLOCKS = 1000 };
+    enum { IDS_BLOCKS = 2000 }; /* more than forty slabs of packed ones */
     for (uint64_t k = 1; k < 40; k++) {
         fr_op_table table;
         fr_test_heap *heap = fr_test_heap_create();

@@ -181,6 +181,12 @@ class LintTest(unittest.TestCase):
         self.assert_caught(tree("R3 why\nR3 why\n", "R1_R2_a"), "tests/contract/rules.txt:2", "comes twice")
         self.assert_caught(tree("R3 why\n", "R1_R2_R0_a"), "tests/contract/x_test.cc:1", "there is no rule R0")
 
+    def test_the_table_of_rules_needs_no_git(self):
+        table = subprocess.run([sys.executable, "-B", "tools/lint/rules.py"], env={"PATH": "/nowhere"},
+                               capture_output=True, text=True)
+        self.assertEqual((table.returncode, table.stderr), (0, ""))
+        self.assertIn("rules of the contract: ", table.stdout)
+
     def test_format(self):
         style = {".clang-format": Path(".clang-format").read_text()}
         good = {"scheduler/cell.c": "int fr_x(void)\n{\n    return 1;\n}\n"}

@@ -62,7 +62,7 @@ def check_rules(tree):
 
 
 def main():
-    tree = source.Tree(Path(__file__).resolve().parents[2])
+    tree = source.folder_files(Path(__file__).resolve().parents[2], FOLDER)
     tests, (reasons, _) = tests_of(tree), reasons_of(tree)
     missing = [rule for rule in RULES if rule not in tests]
     print("rules of the contract: %d, %d with tests named after them; the others:" % (len(RULES), len(RULES) - len(missing)))

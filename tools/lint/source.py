@@ -111,24 +111,37 @@ class Source:
         return out
 
 
-class Tree:
+class Files:
+    """Some files of the project."""
+
+    def __init__(self, root, paths):
+        self.root = Path(root)
+        self.files = [Source(self.root, p) for p in paths]
+
+    def c_files(self, *prefixes):
+        """C and C++ files, of all folders or of some."""
+        return [f for f in self.files if f.is_c and (not prefixes or f.path.startswith(prefixes))]
+
+
+def folder_files(root, folder):
+    """All of a folder, where there may be no git."""
+    found = (p for p in (Path(root) / folder).rglob("*") if p.is_file())
+    return Files(root, sorted(str(p.relative_to(root)) for p in found))
+
+
+class Tree(Files):
     """All files that git tracks or would add."""
 
     def __init__(self, root, only=()):
-        self.root = Path(root)
         self.only = tuple(only)  # folders and files that messages and changes are about
         listed = subprocess.run(
             ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=self.root, check=True, capture_output=True,
+            cwd=root, check=True, capture_output=True,
         ).stdout.decode()
-        paths = sorted(p for p in set(listed.split("\0")) if p and (self.root / p).is_file())
-        self.files = [Source(self.root, p) for p in paths]
+        paths = sorted(p for p in set(listed.split("\0")) if p and (Path(root) / p).is_file())
+        super().__init__(root, paths)
         self.paths = set(paths)
 
     def is_meant(self, path):
         """Whether a message about this file is wanted."""
         return not self.only or any(path == o or path.startswith(o.rstrip("/") + "/") for o in self.only)
-
-    def c_files(self, *prefixes):
-        """C and C++ files, of all folders or of some."""
-        return [f for f in self.files if f.is_c and (not prefixes or f.path.startswith(prefixes))]

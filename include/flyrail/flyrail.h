@@ -67,7 +67,8 @@ typedef struct flyrail_config_t {
     uint64_t pending_limit_bytes;
     /* Sealed values kept before the newest (L6), and payloads for the next ones: 1/8 of memory. */
     uint64_t history_limit_bytes;
-    /* How many of them of each key: 2; 0: none. A read at an older moment answers OUT_OF_RANGE. */
+    /* How many of them of each key: 2; 0: none. A read of a value that is not kept any more answers
+     * OUT_OF_RANGE; one at any older moment, of keys that were not written since, has theirs. */
     uint32_t history_versions;
     /* Gathers kept for the next read of the same, and, in at most half of it, where the paths of
      * queries lie: 1/16 of memory. The least used gathers go for new ones. */

@@ -1,4 +1,5 @@
-/* A sort in place: no memory, and never more than count * log2(count) steps.
+/* A sort in place: no memory, which qsort may take, and never more than about 2 * count *
+ * log2(count) steps.
  *
  * Threads: pure functions, but for what the callbacks touch. */
 #ifndef FR_RUNTIME_QUERY_HEAP_SORT_H

@@ -1,6 +1,7 @@
 #include "runtime/write/managed.h"
 
 #include "runtime/api/callout.h"
+#include "runtime/query/heap_sort.h"
 #include "scheduler/atomic.h"
 
 #include <stddef.h>
@@ -62,30 +63,19 @@ static void fr_managed_let_go(fr_managed_list *list, const fr_allocator *allocat
         fr_memory_release(allocator, list->items, list->count * sizeof(fr_managed));
 }
 
-static void fr_managed_sift(fr_managed *items, size_t root, size_t end)
+static int fr_managed_compare(const void *items, size_t a, size_t b)
 {
-    for (size_t child; (child = 2 * root + 1) < end; root = child) {
-        if (child + 1 < end && (uintptr_t)items[child] < (uintptr_t)items[child + 1])
-            child++;
-        if ((uintptr_t)items[root] >= (uintptr_t)items[child])
-            return;
-        fr_managed swapped = items[root];
-        items[root] = items[child];
-        items[child] = swapped;
-    }
+    const fr_managed *managed = items;
+    uintptr_t first = (uintptr_t)managed[a], second = (uintptr_t)managed[b];
+    return (first > second) - (first < second);
 }
 
-/* Heap sort: in place, and qsort may take memory. */
-static void fr_managed_sort(fr_managed *items, size_t count)
+static void fr_managed_swap(void *items, size_t a, size_t b)
 {
-    for (size_t root = count / 2; root-- > 0;)
-        fr_managed_sift(items, root, count);
-    for (size_t end = count; end-- > 1;) {
-        fr_managed largest = items[0];
-        items[0] = items[end];
-        items[end] = largest;
-        fr_managed_sift(items, 0, end);
-    }
+    fr_managed *managed = items;
+    fr_managed swapped = managed[a];
+    managed[a] = managed[b];
+    managed[b] = swapped;
 }
 
 ovstage_api_status_t fr_managed_check(const ovstage_attribute_write_t *writes, size_t count,
@@ -105,7 +95,7 @@ ovstage_api_status_t fr_managed_check(const ovstage_attribute_write_t *writes, s
             status = OVSTAGE_ERROR_INVALID_ARGUMENT;
         }
     }
-    fr_managed_sort(list.items, list.count);
+    fr_heap_sort(&(fr_sorted){fr_managed_compare, fr_managed_swap, list.items}, list.count);
     for (size_t i = 1; i < list.count && status == OVSTAGE_OK; i++) {
         if (list.items[i] == list.items[i - 1]) {
             (void)snprintf(text, text_bytes,
@@ -156,7 +146,7 @@ void fr_managed_delete_all(const ovstage_attribute_write_t *writes, size_t count
         return;
     }
 #ifndef FR_MUTATE_MANAGED_DELETED_TWICE
-    fr_managed_sort(list.items, list.count);
+    fr_heap_sort(&(fr_sorted){fr_managed_compare, fr_managed_swap, list.items}, list.count);
 #endif
     for (size_t i = 0; i < list.count; i++) {
         if (i == 0 || list.items[i] != list.items[i - 1])

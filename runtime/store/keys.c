@@ -78,9 +78,12 @@ size_t fr_keys_about(const fr_attribute *attribute)
         uint32_t records = 0;
         fr_mutex_lock(&column->lock);
         about += column->locator.count;
-        const fr_unplaced *record = column->unplaced;
-        for (; record && records < FR_KEYS_RECORDS; record = record->next, records++)
+        fr_unplaced *record = column->unplaced;
+        for (; record && records < FR_KEYS_RECORDS; record = record->next, records++) {
+            fr_mutex_lock(&record->lock);
             about += record->committed;
+            fr_mutex_unlock(&record->lock);
+        }
         fr_mutex_unlock(&column->lock);
         if (record)
             return SIZE_MAX;

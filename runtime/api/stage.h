@@ -117,6 +117,11 @@ fr_query *fr_stage_query_acquire(fr_stage *stage, ovstage_query_handle_t handle)
  * admit or its caller has set it). */
 ovstage_enqueue_result_t fr_stage_submit(fr_stage *stage, fr_submission *submission,
                                          uint64_t payload_bytes);
+/* The same, for an op whose `admit` names producers, of which nobody knows the number before: with
+ * too little room for their ids it sets *needed to their number, or more, and refuses; then it is
+ * asked again, with that room. */
+ovstage_enqueue_result_t fr_stage_submit_after(fr_stage *stage, const fr_submission *submission,
+                                               uint64_t payload_bytes, size_t *needed);
 /* An op that is complete at birth. */
 ovstage_enqueue_result_t fr_stage_submit_done(
     fr_stage *stage, ovstage_api_status_t (*admit)(fr_submission *, void *), void *user);

@@ -9,15 +9,12 @@
 #include "runtime/store/row_set.h"
 #include "runtime/write/access.h"
 
-#define FR_CLONE_LOCAL_PRODUCERS 8u
-
 /* One call. */
 typedef struct fr_clone_call {
     fr_stage *stage;
     fr_clone_op *clone; /* the op's payload */
     uint64_t ordinal;
-    uint64_t *producer_ids;
-    size_t producer_capacity, producers_needed;
+    size_t producers_needed;
 } fr_clone_call;
 
 /* --- admission -------------------------------------------------------------------------------- */
@@ -28,62 +25,31 @@ static ovstage_api_status_t fr_clone_admit(fr_submission *submission, void *user
 {
     fr_clone_call *call = user;
     const fr_floors *floors = call->stage->floors;
-    size_t count = fr_floors_pending_from(floors, call->ordinal, call->producer_ids,
-                                          call->producer_capacity - 1);
+    size_t count = fr_floors_pending_from(floors, call->ordinal, submission->producer_ids,
+                                          submission->producer_capacity - 1);
     if (count == SIZE_MAX) {
         call->producers_needed = (size_t)fr_floors_pending_count(floors) + 1;
-        return OVSTAGE_ERROR_OUT_OF_MEMORY;
+        return OVSTAGE_ERROR_INTERNAL; /* asked again; nobody sees it */
     }
     /* What is derived at sealed ordinals is of no lane. */
-    call->producer_ids[count++] = call->stage->hierarchy->last_compute;
+    submission->producer_ids[count++] = call->stage->hierarchy->last_compute;
     submission->producer_count = count;
     return OVSTAGE_OK;
 }
 
-/* Again with more room for producers, as often as advances come in between. */
 static ovstage_enqueue_result_t fr_clone_submit(fr_clone_call *call, fr_op *op)
 {
-    const fr_allocator *allocator = &call->stage->allocator;
-    uint64_t few[FR_CLONE_LOCAL_PRODUCERS];
-    call->producer_ids = few;
-    call->producer_capacity = FR_CLONE_LOCAL_PRODUCERS;
-    ovstage_enqueue_result_t result;
-    do {
-        if (call->producers_needed > call->producer_capacity) {
-            size_t capacity = 2 * call->producers_needed;
-            uint64_t *more = fr_memory_allocate(allocator, capacity * sizeof(*more), 16);
-            if (!more) {
-                result =
-                    fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
-                                    "no memory for %zu pending advances", call->producers_needed);
-                break;
-            }
-            if (call->producer_ids != few)
-                fr_memory_release(allocator, call->producer_ids,
-                                  call->producer_capacity * sizeof(*more));
-            call->producer_ids = more;
-            call->producer_capacity = capacity;
-        }
-        call->producers_needed = 0;
-        fr_submission submission = {.op = op,
-                                    .has_ordinal = true,
-                                    .ordinal = call->ordinal,
-                                    .attribute_filter = UINT64_MAX,
-                                    .takes_lanes_below = true,
-                                    .below_ordinal = call->ordinal,
-                                    .below_filter = UINT64_MAX,
-                                    .holds_lanes_below = true,
-                                    .producer_ids = call->producer_ids,
-                                    .producer_capacity = call->producer_capacity,
-                                    .admit = fr_clone_admit,
-                                    .user = call};
-        result = fr_stage_submit(call->stage, &submission, 1);
-    } while (result.status == OVSTAGE_ERROR_OUT_OF_MEMORY && call->producers_needed > 0);
-    if (call->producer_ids != few)
-        fr_memory_release(allocator, call->producer_ids,
-                          call->producer_capacity * sizeof(*call->producer_ids));
-    call->producer_ids = NULL;
-    return result;
+    fr_submission submission = {.op = op,
+                                .has_ordinal = true,
+                                .ordinal = call->ordinal,
+                                .attribute_filter = UINT64_MAX,
+                                .takes_lanes_below = true,
+                                .below_ordinal = call->ordinal,
+                                .below_filter = UINT64_MAX,
+                                .holds_lanes_below = true,
+                                .admit = fr_clone_admit,
+                                .user = call};
+    return fr_stage_submit_after(call->stage, &submission, 1, &call->producers_needed);
 }
 
 /* --- arguments -------------------------------------------------------------------------------- */

@@ -7,12 +7,6 @@
 #include "runtime/floor/floors.h"
 #include "runtime/store/judge.h"
 
-/* Seals that a lookup waits for, before memory is taken for their ids. */
-#ifdef FR_SHRINK
-#define FR_LOOKUP_INLINE_SEALS 1
-#else
-#define FR_LOOKUP_INLINE_SEALS 16
-#endif
 #define FR_LOOKUP_FIRST_PATHS 16u
 /* Paths that are worth more than a short wait. */
 #define FR_LOOKUP_LARGE 1024u
@@ -199,7 +193,7 @@ static const fr_op_type fr_lookup_op_type = {
 
 typedef struct fr_lookup_call {
     fr_lookup *lookup;
-    size_t wanted; /* room for ids of seals that did not suffice; 0: it did */
+    size_t seals_needed;
 } fr_lookup_call;
 
 /* The state is one in which what was accepted is sealed: seals up to the asked ordinal first. */
@@ -209,9 +203,12 @@ static ovstage_api_status_t fr_lookup_admit(fr_submission *submission, void *use
     const fr_floors *floors = call->lookup->stage->floors;
     size_t count = fr_floors_pending_from(floors, call->lookup->ordinal, submission->producer_ids,
                                           submission->producer_capacity);
-    call->wanted = count == SIZE_MAX ? fr_floors_pending_count(floors) : 0;
-    submission->producer_count = call->wanted ? 0 : count;
-    return call->wanted ? OVSTAGE_ERROR_INTERNAL : OVSTAGE_OK; /* tried again; nobody sees it */
+    if (count == SIZE_MAX) {
+        call->seals_needed = fr_floors_pending_count(floors);
+        return OVSTAGE_ERROR_INTERNAL; /* asked again; nobody sees it */
+    }
+    submission->producer_count = count;
+    return OVSTAGE_OK;
 }
 
 static void fr_lookup_accepted(fr_submission *submission, uint64_t id, void *user)
@@ -222,32 +219,10 @@ static void fr_lookup_accepted(fr_submission *submission, uint64_t id, void *use
 
 static ovstage_enqueue_result_t fr_lookup_submit_op(fr_lookup *lookup, fr_op *op)
 {
-    fr_stage *stage = lookup->stage;
-    uint64_t few[FR_LOOKUP_INLINE_SEALS];
-    size_t capacity = FR_LOOKUP_INLINE_SEALS;
-    for (;;) {
-        uint64_t *ids = few;
-        if (capacity > FR_LOOKUP_INLINE_SEALS)
-            ids = fr_memory_allocate(&stage->allocator, capacity * sizeof(*ids), 16);
-        if (!ids)
-            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
-                                   "no memory for the ids of %zu pending seals", capacity);
-        fr_lookup_call call = {lookup, 0};
-        fr_submission submission = {
-            .op = op,
-            .producer_ids = ids,
-            .producer_capacity = capacity,
-            .admit = fr_lookup_admit,
-            .accepted = fr_lookup_accepted,
-            .user = &call,
-        };
-        ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
-        if (ids != few)
-            fr_memory_release(&stage->allocator, ids, capacity * sizeof(*ids));
-        if (result.status == OVSTAGE_OK || call.wanted == 0)
-            return result;
-        capacity = 2 * call.wanted;
-    }
+    fr_lookup_call call = {lookup, 0};
+    fr_submission submission = {
+        .op = op, .admit = fr_lookup_admit, .accepted = fr_lookup_accepted, .user = &call};
+    return fr_stage_submit_after(lookup->stage, &submission, 0, &call.seals_needed);
 }
 
 static ovstage_enqueue_result_t fr_lookup_submit(fr_lookup *lookup, ovstage_hierarchy_handle_t *out)

@@ -1,6 +1,13 @@
 /* The way in for every op: limits before acceptance (D25), texts for refusals. */
 #include "runtime/api/stage.h"
 
+/* Producers that an op names before memory is taken for their ids. */
+#ifdef FR_SHRINK
+#define FR_SUBMIT_FEW_PRODUCERS 2u
+#else
+#define FR_SUBMIT_FEW_PRODUCERS 32u
+#endif
+
 /* A queue limit for the calling thread: what an op submits may go to twice. */
 static uint64_t fr_limit_here(uint64_t limit)
 {
@@ -71,6 +78,31 @@ ovstage_enqueue_result_t fr_stage_submit(fr_stage *stage, fr_submission *submiss
                      (unsigned long long)fr_graph_pending_count(stage->graph));
     }
     return result;
+}
+
+ovstage_enqueue_result_t fr_stage_submit_after(fr_stage *stage, const fr_submission *submission,
+                                               uint64_t payload_bytes, size_t *needed)
+{
+    uint64_t few[FR_SUBMIT_FEW_PRODUCERS];
+    size_t capacity = FR_SUBMIT_FEW_PRODUCERS;
+    for (;;) {
+        uint64_t *ids = few;
+        if (capacity > FR_SUBMIT_FEW_PRODUCERS)
+            ids = fr_memory_allocate(&stage->allocator, capacity * sizeof(*ids), 16);
+        if (!ids)
+            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                   "no memory for the ids of %zu pending advances", capacity);
+        fr_submission attempt = *submission;
+        attempt.producer_ids = ids;
+        attempt.producer_capacity = capacity;
+        *needed = 0;
+        ovstage_enqueue_result_t result = fr_stage_submit(stage, &attempt, payload_bytes);
+        if (ids != few)
+            fr_memory_release(&stage->allocator, ids, capacity * sizeof(*ids));
+        if (result.status == OVSTAGE_OK || *needed == 0)
+            return result;
+        capacity = 2 * *needed; /* more may come in between */
+    }
 }
 
 ovstage_enqueue_result_t fr_stage_submit_done(

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-/* Seals that a read waits for, before memory is taken for their ids. */
-#ifdef FR_SHRINK
-#define FR_READ_INLINE_SEALS 2
-#else
-#define FR_READ_INLINE_SEALS 32
-#endif
 #define FR_READ_MAX_NAMES UINT16_MAX
 /* What an admit answers to have its submission tried again; no call returns it. */
 #define FR_READ_OVERTAKEN OVSTAGE_ERROR_INTERNAL
@@ -121,18 +115,21 @@ static bool fr_read_needs_ops(const fr_read *read)
 
 typedef struct fr_read_submission {
     fr_read *read;
-    size_t capacity;
-    bool short_of_room;
+    size_t producers_needed;
 } fr_read_submission;
 
 static ovstage_api_status_t fr_read_admit(fr_submission *submission, void *user)
 {
     fr_read_submission *call = user;
-    fr_read_resolve(call->read);
+    fr_read *read = call->read;
+    fr_read_resolve(read);
     submission->producer_count =
-        fr_read_seals(call->read, submission->producer_ids, submission->producer_capacity);
-    call->short_of_room = submission->producer_count == submission->producer_capacity;
-    return call->short_of_room ? FR_READ_OVERTAKEN : OVSTAGE_OK;
+        fr_read_seals(read, submission->producer_ids, submission->producer_capacity);
+    if (submission->producer_count < submission->producer_capacity)
+        return OVSTAGE_OK;
+    size_t seals = (size_t)fr_floors_pending_count(read->stage->floors) + 1;
+    call->producers_needed = seals * read->name_count + 2;
+    return FR_READ_OVERTAKEN;
 }
 
 static void fr_read_accepted(fr_submission *submission, uint64_t id, void *user)
@@ -142,46 +139,17 @@ static void fr_read_accepted(fr_submission *submission, uint64_t id, void *user)
     call->read->op_id = id;
 }
 
-static size_t fr_read_seals_at_most(const fr_read *read)
-{
-    fr_graph_lock(read->stage->graph);
-    size_t pending = fr_floors_pending_count(read->stage->floors);
-    fr_graph_unlock(read->stage->graph);
-    return (pending + 1) * read->name_count + 2;
-}
-
-/* Submits with room for so many ids; tries again with more when others were accepted in between. */
 static ovstage_enqueue_result_t fr_read_submit_op(fr_read *read, fr_op *op)
 {
-    fr_stage *stage = read->stage;
-    uint64_t few[FR_READ_INLINE_SEALS];
-    fr_read_submission call = {.read = read, .capacity = FR_READ_INLINE_SEALS};
-    for (;;) {
-        size_t size_bytes = call.capacity * sizeof(uint64_t);
-        uint64_t *ids = call.capacity == FR_READ_INLINE_SEALS
-                            ? few
-                            : fr_memory_allocate(&stage->allocator, size_bytes, 16);
-        if (!ids)
-            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
-                                   "no memory for the ids of %zu pending seals", call.capacity);
-        fr_submission submission = {
-            .op = op,
-            .producer_ids = ids,
-            .producer_capacity = call.capacity,
-            .fails_with_producers = true, /* with the query's op: seals do not fail */
-            .admit = fr_read_admit,
-            .accepted = fr_read_accepted,
-            .user = &call,
-        };
-        ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
-        if (ids != few)
-            fr_memory_release(&stage->allocator, ids, size_bytes);
-        if (result.status == OVSTAGE_OK || !call.short_of_room)
-            return result;
-        size_t wanted = fr_read_seals_at_most(read);
-        call.capacity = wanted > 2 * call.capacity ? wanted : 2 * call.capacity;
-        call.short_of_room = false;
-    }
+    fr_read_submission call = {.read = read};
+    fr_submission submission = {
+        .op = op,
+        .fails_with_producers = true, /* with the query's op: seals do not fail */
+        .admit = fr_read_admit,
+        .accepted = fr_read_accepted,
+        .user = &call,
+    };
+    return fr_stage_submit_after(read->stage, &submission, 0, &call.producers_needed);
 }
 
 static ovstage_enqueue_result_t fr_read_submit_pending(fr_read *read)

@@ -4,8 +4,6 @@
 #include "runtime/write/access.h"
 #include "runtime/write/write_op.h"
 
-#define FR_DELETE_LOCAL_PRODUCERS 8u
-
 /* What an accepted delete keeps. */
 typedef struct fr_delete_op {
     fr_stage *stage;
@@ -21,8 +19,7 @@ typedef struct fr_delete_call {
     fr_stage *stage;
     fr_delete_op *delete; /* the op's payload */
     uint64_t ordinal;
-    uint64_t *producer_ids;
-    size_t producer_capacity, producers_needed;
+    size_t producers_needed;
     /* What admit found. */
     const fr_attribute *refused; /* NULL: whole prims */
     uint64_t refused_floor;
@@ -110,7 +107,7 @@ static ovstage_api_status_t fr_delete_admit_named(fr_delete_call *call, fr_submi
         }
         submission->attribute_filter |= UINT64_C(1) << attribute->index % 64;
     }
-    submission->producer_count = fr_query_producer(delete->query, call->producer_ids);
+    submission->producer_count = fr_query_producer(delete->query, submission->producer_ids);
     return OVSTAGE_OK;
 }
 
@@ -125,12 +122,13 @@ static ovstage_api_status_t fr_delete_admit_prims(fr_delete_call *call, fr_submi
         return OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION;
     }
     submission->attribute_filter = UINT64_MAX;
-    size_t of_query = fr_query_producer(call->delete->query, call->producer_ids);
-    size_t count = fr_floors_pending_from(floors, call->ordinal, call->producer_ids + of_query,
-                                          call->producer_capacity - of_query);
+    size_t of_query = fr_query_producer(call->delete->query, submission->producer_ids);
+    size_t count =
+        fr_floors_pending_from(floors, call->ordinal, submission->producer_ids + of_query,
+                               submission->producer_capacity - of_query);
     if (count == SIZE_MAX) {
         call->producers_needed = of_query + fr_floors_pending_count(floors);
-        return OVSTAGE_ERROR_OUT_OF_MEMORY;
+        return OVSTAGE_ERROR_INTERNAL; /* asked again; nobody sees it */
     }
     submission->producer_count = of_query + count;
     return OVSTAGE_OK;
@@ -200,47 +198,16 @@ static ovstage_api_status_t fr_delete_names(fr_delete_call *call,
     return OVSTAGE_OK;
 }
 
-/* Again with more room for producers, as often as advances come in between. */
-static ovstage_enqueue_result_t fr_delete_submit_op(fr_delete_call *call, fr_op *op)
+static ovstage_enqueue_result_t fr_delete_submit(fr_delete_call *call, fr_op *op)
 {
-    const fr_allocator *allocator = &call->stage->allocator;
-    uint64_t few[FR_DELETE_LOCAL_PRODUCERS];
-    call->producer_ids = few;
-    call->producer_capacity = FR_DELETE_LOCAL_PRODUCERS;
-    ovstage_enqueue_result_t result;
-    do {
-        if (call->producers_needed > call->producer_capacity) {
-            size_t capacity = 2 * call->producers_needed;
-            uint64_t *more = fr_memory_allocate(allocator, capacity * sizeof(*more), 16);
-            if (!more) {
-                result =
-                    fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
-                                    "no memory for %zu pending advances", call->producers_needed);
-                break;
-            }
-            if (call->producer_ids != few)
-                fr_memory_release(allocator, call->producer_ids,
-                                  call->producer_capacity * sizeof(*more));
-            call->producer_ids = more;
-            call->producer_capacity = capacity;
-        }
-        call->producers_needed = 0;
-        fr_submission submission = {.op = op,
-                                    .has_ordinal = true,
-                                    .ordinal = call->ordinal,
-                                    .producer_ids = call->producer_ids,
-                                    .producer_capacity = call->producer_capacity,
-                                    .fails_with_producers = true, /* with the query's op */
-                                    .admit = fr_delete_admit,
-                                    .accepted = fr_delete_accepted,
-                                    .user = call};
-        result = fr_stage_submit(call->stage, &submission, 0);
-    } while (result.status == OVSTAGE_ERROR_OUT_OF_MEMORY && call->producers_needed > 0);
-    if (call->producer_ids != few)
-        fr_memory_release(allocator, call->producer_ids,
-                          call->producer_capacity * sizeof(*call->producer_ids));
-    call->producer_ids = NULL;
-    return result;
+    fr_submission submission = {.op = op,
+                                .has_ordinal = true,
+                                .ordinal = call->ordinal,
+                                .fails_with_producers = true, /* with the query's op */
+                                .admit = fr_delete_admit,
+                                .accepted = fr_delete_accepted,
+                                .user = call};
+    return fr_stage_submit_after(call->stage, &submission, 0, &call->producers_needed);
 }
 
 static ovstage_enqueue_result_t fr_delete_refuse_floor(const fr_delete_call *call)
@@ -275,7 +242,7 @@ ovstage_enqueue_result_t fr_delete_attributes(fr_stage *stage, ovstage_query_han
     result.status = call.delete->query ? fr_delete_names(&call, attributes, count)
                                        : OVSTAGE_ERROR_INVALID_HANDLE;
     if (result.status == OVSTAGE_OK)
-        result = fr_delete_submit_op(&call, op);
+        result = fr_delete_submit(&call, op);
     if (result.status == OVSTAGE_OK)
         return result;
     if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/support/columns.h"
+#include "tests/support/write_fixtures.h"
 
 using namespace client;
 
@@ -13,25 +13,8 @@ namespace
 
 using Values = std::vector<float>;
 
-class BatchTest : public ::testing::Test
+class BatchTest : public BatchFixture
 {
-  protected:
-    Stage stage{2};
-    ovstage_query_handle_t query = stage.query(3);
-    ovx_token_t a = stage.token("a"), b = stage.token("b");
-    Values one = ramp(3, 10), two = ramp(3, 20), three = ramp(3, 30);
-
-    Values at(ovx_token_t attribute, uint64_t ordinal)
-    {
-        return stage.read(query, attribute, ordinal);
-    }
-    ovstage_enqueue_result_t batch(const std::vector<ovstage_attribute_write_t> &writes,
-                                   uint64_t ordinal,
-                                   ovstage_prim_mode_t mode = OVSTAGE_PRIM_MODE_UPSERT)
-    {
-        return ovstage_write_attributes(stage.instance, query, writes.data(), writes.size(),
-                                        ordinal, mode);
-    }
 };
 
 TEST_F(BatchTest, R111_R112_a_batch_is_one_op)

@@ -1,5 +1,5 @@
 // Managed tensors of writes: who deletes them, when, and which are adopted. R88, D9, D10.
-#include "tests/support/columns.h"
+#include "tests/support/write_fixtures.h"
 
 using namespace client;
 
@@ -8,39 +8,8 @@ namespace
 
 using Values = std::vector<float>;
 
-// A stage with a query of four prims and one attribute.
-class ManagedTest : public ::testing::Test
+class ManagedTest : public PayloadFixture
 {
-  protected:
-    Stage stage{2};
-    ovstage_query_handle_t query = stage.query(4);
-    ovx_token_t attribute = stage.token("points");
-    uint64_t ordinal = 1;
-
-    std::string refuse(const ovstage_write_data_t &data,
-                       ovstage_api_status_t status = OVSTAGE_ERROR_INVALID_ARGUMENT)
-    {
-        return refused(write(stage, query, attribute, ordinal, data), status);
-    }
-    // Writes, seals and reads back all positions; a position without a value is empty.
-    std::vector<Values> round_trip(const ovstage_write_data_t &data)
-    {
-        stage.finish(write(stage, query, attribute, ordinal, data));
-        return sealed();
-    }
-    std::vector<Values> sealed()
-    {
-        stage.finish(stage.seal(ordinal));
-        std::vector<Values> values(4);
-        Snapshot snapshot(stage, query, {attribute}, ordinal);
-        EXPECT_EQ(snapshot.status, OVSTAGE_OK) << last_error();
-        for (const auto &group : snapshot.groups) {
-            for (const auto &[position, row] : Snapshot::rows(group))
-                values[position] = row;
-        }
-        ordinal++;
-        return values;
-    }
 };
 
 TEST_F(ManagedTest, R88_managed_tensors_are_deleted_once_when_the_write_is_done)

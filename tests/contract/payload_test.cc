@@ -1,5 +1,5 @@
 // The payload of a write: contract 4.7, D9, D10, one test a rule.
-#include "tests/support/columns.h"
+#include "tests/support/write_fixtures.h"
 
 using namespace client;
 
@@ -8,39 +8,9 @@ namespace
 
 using Values = std::vector<float>;
 
-// A stage with a query of four prims and one attribute.
-class PayloadTest : public ::testing::Test
+class PayloadTest : public PayloadFixture
 {
   protected:
-    Stage stage{2};
-    ovstage_query_handle_t query = stage.query(4);
-    ovx_token_t attribute = stage.token("points");
-    uint64_t ordinal = 1;
-
-    std::string refuse(const ovstage_write_data_t &data,
-                       ovstage_api_status_t status = OVSTAGE_ERROR_INVALID_ARGUMENT)
-    {
-        return refused(write(stage, query, attribute, ordinal, data), status);
-    }
-    // Writes, seals and reads back all positions; a position without a value is empty.
-    std::vector<Values> round_trip(const ovstage_write_data_t &data)
-    {
-        stage.finish(write(stage, query, attribute, ordinal, data));
-        return sealed();
-    }
-    std::vector<Values> sealed()
-    {
-        stage.finish(stage.seal(ordinal));
-        std::vector<Values> values(4);
-        Snapshot snapshot(stage, query, {attribute}, ordinal);
-        EXPECT_EQ(snapshot.status, OVSTAGE_OK) << last_error();
-        for (const auto &group : snapshot.groups) {
-            for (const auto &[position, row] : Snapshot::rows(group))
-                values[position] = row;
-        }
-        ordinal++;
-        return values;
-    }
     const std::vector<Values> ramp3 = {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 10, 11}};
 };
 

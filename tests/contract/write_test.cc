@@ -1,6 +1,6 @@
 // Writes: admission, order, prims, schemas, batches. Contract 4.3, 4.8 and section 5, one test a
 // rule.
-#include "tests/support/columns.h"
+#include "tests/support/write_fixtures.h"
 
 using namespace client;
 
@@ -9,25 +9,8 @@ namespace
 
 using Values = std::vector<float>;
 
-class WriteTest : public ::testing::Test
+class WriteTest : public BatchFixture
 {
-  protected:
-    Stage stage{2};
-    ovstage_query_handle_t query = stage.query(3);
-    ovx_token_t a = stage.token("a"), b = stage.token("b");
-    Values one = ramp(3, 10), two = ramp(3, 20), three = ramp(3, 30);
-
-    Values at(ovx_token_t attribute, uint64_t ordinal)
-    {
-        return stage.read(query, attribute, ordinal);
-    }
-    ovstage_enqueue_result_t batch(const std::vector<ovstage_attribute_write_t> &writes,
-                                   uint64_t ordinal,
-                                   ovstage_prim_mode_t mode = OVSTAGE_PRIM_MODE_UPSERT)
-    {
-        return ovstage_write_attributes(stage.instance, query, writes.data(), writes.size(),
-                                        ordinal, mode);
-    }
 };
 
 TEST_F(WriteTest, R33_ordinals_start_above_the_floor)

@@ -9,8 +9,9 @@
 
 /* Where a value lies, and what keeps it there. */
 typedef struct fr_current_place {
-    fr_version *version; /* pinned; or NULL: the buffer has a reference */
-    fr_buffer *buffer;   /* NULL: there is none */
+    fr_version
+        *version;      /* pinned, so that no fold trades its rows; NULL: of rows without a place */
+    fr_buffer *buffer; /* a reference: a layout may give the version a larger one. NULL: none */
     uint32_t row;
 } fr_current_place;
 
@@ -78,6 +79,9 @@ static bool fr_current_placed(fr_segment *segment, uint32_t row, uint64_t ordina
             found = at != FR_ROW_SET_NONE;
             if (found) { /* linked and under the lock it is neither dead nor exclusive */
                 (void)fr_pin_take(&version->pin);
+#ifndef FR_MUTATE_CURRENT_PINS_ALONE
+                fr_buffer_retain(version->buffer);
+#endif
                 *place = (fr_current_place){version, version->buffer, at};
             }
         }
@@ -88,10 +92,12 @@ static bool fr_current_placed(fr_segment *segment, uint32_t row, uint64_t ordina
 
 static void fr_current_let_go(fr_store *store, const fr_current_place *place)
 {
+#ifdef FR_MUTATE_CURRENT_PINS_ALONE
+    if (!place->version)
+#endif
+        fr_buffer_release(store->buffers, place->buffer);
     if (place->version)
         fr_version_unpin(&store->versions, place->version);
-    else
-        fr_buffer_release(store->buffers, place->buffer);
 }
 
 /* In this order: what a seal lays out is a version before it stops to be an unplaced row. */

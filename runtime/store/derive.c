@@ -115,7 +115,7 @@ static void fr_derive_link(const fr_derive_piece *piece)
     fr_segment_link(segment, piece->made);
     fr_change *change = piece->made->change;
     if (change && !fr_row_set_is_indexed(&change->rows))
-        fr_store_relaxed(&segment->has_unindexed, true);
+        fr_segment_note_unindexed(segment, piece->made);
     fr_mutex_unlock(&segment->lock);
 }
 

@@ -15,7 +15,7 @@ typedef struct fr_rewritten {
 typedef struct fr_rewrite {
     uint64_t ordinal;
     fr_version *base;  /* the entry of the ordinal, or the next older one */
-    fr_version *above; /* the next newer one than the ordinal */
+    fr_version *above; /* the next newer sealed one than the ordinal; or NULL */
     fr_change *change; /* what the ordinal has changed by now; NULL: as it was */
     uint32_t count, room;
     fr_rewritten states[];
@@ -37,6 +37,13 @@ void fr_rewrite_undo(fr_store *store, fr_derive_piece *piece)
 }
 
 /* --- payloads --------------------------------------------------------------------------------- */
+
+/* The next newer sealed entry. Above the newest one others link open ones meanwhile, and take them
+ * back: that link is theirs. */
+static fr_version *fr_rewrite_above(const fr_segment *segment, const fr_version *entry)
+{
+    return entry == segment->sealed ? NULL : entry->newer;
+}
 
 /* A copy of the segment's rows at a state. NULL without memory. */
 static fr_buffer *fr_rewrite_gather(fr_store *store, fr_segment *segment, uint64_t ordinal)
@@ -112,9 +119,10 @@ static bool fr_rewrite_states(fr_store *store, fr_derive_piece *piece, bool *liv
         return false;
     if (!is_there)
         rewrite->states[rewrite->count - 1].made->first_id = op_id;
-    for (fr_version *entry = rewrite->above; entry; entry = entry->newer) {
-        if (entry->ordinal > piece->segment->accounted || !fr_rewrite_outlive(piece, entry, live))
-            return true; /* open, or independent of what is below */
+    for (fr_version *entry = rewrite->above; entry;
+         entry = fr_rewrite_above(piece->segment, entry)) {
+        if (!fr_rewrite_outlive(piece, entry, live))
+            return true; /* independent of what is below */
         if (!fr_rewrite_add(store, piece, entry, entry->ordinal, live))
             return false;
     }
@@ -213,7 +221,7 @@ ovstage_api_status_t fr_rewrite_prepare(fr_store *store, fr_derive_piece *piece,
     if (rewrite) {
         rewrite->ordinal = ordinal;
         rewrite->base = base;
-        rewrite->above = base->newer;
+        rewrite->above = fr_rewrite_above(segment, base);
         rewrite->room = room;
         piece->rewrite = rewrite;
     }

@@ -133,7 +133,10 @@ bool fr_partial_own_full(fr_versions *versions, fr_version *version)
                                      version->segment->row_count);
     if (!copy)
         return false;
-    fr_buffer_release(versions->buffers, version->buffer);
+    fr_buffer *old = version->buffer;
+    fr_mutex_lock(&version->segment->lock); /* it may be linked */
     version->buffer = copy;
+    fr_mutex_unlock(&version->segment->lock);
+    fr_buffer_release(versions->buffers, old);
     return true;
 }

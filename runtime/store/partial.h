@@ -18,8 +18,8 @@ uint32_t fr_partial_add(fr_version *version, uint32_t row);
 /* With the segment's lock held: the place of a row that is in it, or for which there is room.
  * FR_ROW_SET_NONE: to be reserved. */
 uint32_t fr_partial_place(fr_version *version, uint32_t row);
-/* A FULL version gets a payload that may be written in place: what it has, or a copy. False without
- * memory. */
+/* A FULL version gets a payload that may be written in place: what it has, or a copy. Takes the
+ * segment's lock. False without memory. */
 bool fr_partial_own_full(fr_versions *versions, fr_version *version);
 
 #endif

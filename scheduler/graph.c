@@ -156,6 +156,11 @@ uint64_t fr_graph_completed(const fr_graph *graph)
     return completed;
 }
 
+bool fr_graph_is_ending(const fr_graph *graph)
+{
+    return fr_load_relaxed(&graph->dropping) != 0;
+}
+
 uint64_t fr_graph_pending_count(const fr_graph *graph)
 {
     /* Read first: what is accepted meanwhile counts as pending. */

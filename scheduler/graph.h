@@ -303,6 +303,8 @@ uint64_t fr_graph_destroy(fr_graph *graph);
  * it makes edges from that to all ops of this one, so that none of them waits for it. False when
  * one does so already (or there is no memory to find out): nothing has changed. */
 bool fr_graph_destroy_begin(fr_graph *graph);
+/* Whether destroy has begun. */
+bool fr_graph_is_ending(const fr_graph *graph);
 uint64_t fr_graph_pending_count(
     const fr_graph *graph); /* may lag by what other threads are just doing */
 void fr_graph_set_trace(fr_graph *graph,

@@ -76,6 +76,10 @@ ovstage_enqueue_result_t fr_stage_submit(fr_stage *stage, fr_submission *submiss
     } else if (result.status == OVSTAGE_ERROR_OUT_OF_MEMORY) {
         fr_error_set(result.status, "no memory for another operation beside %llu pending ones",
                      (unsigned long long)fr_graph_pending_count(stage->graph));
+    } else if (result.status == OVSTAGE_ERROR_INVALID_ARGUMENT &&
+               fr_graph_is_ending(stage->graph)) {
+        /* From an op that ran on: it was let in before. */
+        fr_error_set(result.status, "%p is being destroyed", (void *)stage);
     }
     return result;
 }

@@ -1,6 +1,8 @@
 // Client code that the library calls on a thread that is in a call itself: tasks inside waits,
 // deleters inside writes, pieces of a range. What fails in there is told there, and what waits in
 // there is told what its caller waits for. R19, R20, R23, L8, 3.5 (d).
+#include <cstdlib>
+
 #include "tests/support/bounded.h"
 #include "tests/support/columns.h"
 
@@ -255,6 +257,73 @@ TEST(NestedRange, L8_a_piece_cannot_wait_for_what_waits_for_its_task)
             EXPECT_EQ(stage.read(query, names[piece], 5), values);
         }
     });
+}
+
+// Allocations of `held_bytes` or more wait, so that a call is under way for as long as a test
+// wants.
+struct HeldHeap {
+    static constexpr size_t held_bytes = 100000;
+    Event entered, open;
+    static void *allocate(size_t size_bytes, size_t alignment_bytes, void *user)
+    {
+        if (size_bytes >= held_bytes && size_bytes < 2 * held_bytes) {
+            static_cast<HeldHeap *>(user)->entered.set();
+            static_cast<HeldHeap *>(user)->open.wait();
+        }
+        void *memory = nullptr;
+        return posix_memalign(&memory, alignment_bytes, size_bytes) == 0 ? memory : nullptr;
+    }
+    static void release(void *memory, size_t, void *)
+    {
+        std::free(memory);
+    }
+};
+
+// A task's call that was let in before its instance's end began, and is accepted by nobody.
+TEST(NestedEnd, D20_what_meets_the_end_is_refused_with_a_text)
+{
+    HeldHeap heap;
+    flyrail_config_t made = config(1);
+    made.allocator = {HeldHeap::allocate, HeldHeap::release, &heap};
+    Stage stage(made);
+    const ovx_token_t name = stage.token("a");
+    const ovstage_query_handle_t query = stage.query(1);
+    ovstage_enqueue_result_t answer{};
+    std::string why;
+    Body body{[&](Context context) {
+        const std::string value(HeldHeap::held_bytes, 'x');
+        const ovx_string_t of = text(value);
+        const ovstage_predicate_t predicate{named(name), OVSTAGE_FILTER_OP_IN, &of, 1};
+        const ovstage_filter_t filter{&predicate, 1};
+        ovstage_query_handle_t none = 0;
+        answer = ovstage_query(context->instance, &filter, nullptr, 0, &none);
+        why = last_error();
+        EXPECT_EQ(none, 0u);
+        return OVSTAGE_OK;
+    }};
+    ASSERT_EQ(task(stage, 1, Body::call, &body).status, OVSTAGE_OK);
+    heap.entered.wait();
+    // Behind the task, so it is still there at the end, which runs its deleter.
+    struct Last {
+        DLManagedTensorVersioned tensor{};
+        int64_t shape[1] = {1};
+        float value = 1;
+    } last;
+    last.tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    last.tensor.manager_ctx = &heap;
+    last.tensor.dl_tensor = {&last.value, {kDLCPU, 0}, 1, f32(), last.shape, nullptr, 0};
+    last.tensor.deleter = [](DLManagedTensorVersioned *self) {
+        static_cast<HeldHeap *>(self->manager_ctx)->open.set();
+    };
+    const DLManagedTensorVersioned *pointer = &last.tensor;
+    ovstage_write_data_t data{};
+    data.managed_tensors = &pointer;
+    data.tensor_count = 1;
+    ASSERT_EQ(write(stage, query, name, 2, data).status, OVSTAGE_OK) << last_error();
+    stage.destroy();
+    EXPECT_EQ(answer.status, OVSTAGE_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(answer.op_index, OVSTAGE_INVALID_OP_ID);
+    EXPECT_NE(why.find("being destroyed"), std::string::npos) << why;
 }
 
 } // namespace

@@ -1,6 +1,8 @@
-// Ten thousand cycles of everything that a stage is used for: what is kept for each op, query,
+// Thousands of cycles of everything that a stage is used for: what is kept for each op, query,
 // read, ordinal, attribute or worker is given back or has a bound, so memory is flat after a
 // warm-up.
+#include <dirent.h>
+
 #include <deque>
 
 #include "tests/support/columns.h"
@@ -25,15 +27,26 @@ constexpr bool handles_wear_out = false;
 // Of op records, some of which are made together, in bytes: as many more may be under way at once.
 constexpr uint64_t op_slack = handles_wear_out ? 16384 : 65536;
 constexpr size_t prims = 64, columns = 8;
-constexpr uint64_t cycles = 10000, warm = 6000, window = 1000;
+
+uint64_t open_descriptors()
+{
+    uint64_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        closedir(folder);
+    return count;
+}
 
 // The largest of each figure, in a window of cycles.
 struct Most {
     uint64_t live = 0, payload = 0, history = 0, cache = 0, tables = 0, ops = 0, versions = 0,
-             lanes = 0;
+             lanes = 0, descriptors = 0;
 
     void take(uint64_t live_bytes, const flyrail_statistics_t &now)
     {
+        descriptors = std::max(descriptors, open_descriptors());
         live = std::max(live, live_bytes);
         payload = std::max(payload, now.payload_bytes + now.pooled_bytes);
         history = std::max(history, now.history_bytes);
@@ -45,10 +58,14 @@ struct Most {
     }
 };
 
-class Cycle
+// Values written, read and held, and what goes with that.
+class Values
 {
   public:
-    explicit Cycle(const Stage &on) : stage(on)
+    // How many cycles, and of these how many until it has to be flat, in the most of so many.
+    static constexpr uint64_t cycles = 10000, warm = 6000, window = 1000;
+
+    explicit Values(const Stage &on) : stage(on)
     {
         for (size_t k = 0; k < columns; k++)
             names.push_back(stage.token("column " + std::to_string(k)));
@@ -168,9 +185,177 @@ class Cycle
     std::deque<Held> held;
 };
 
+// Prims and keys that come and go, moments that are kept, and all that is opened and closed.
+class Structure
+{
+  public:
+    static constexpr uint64_t cycles = 360, warm = 240, window = 120;
+
+    explicit Structure(const Stage &on) : stage(on), value(stage.token("value"))
+    {
+        world = stage.token("omni:fabric:worldMatrix");
+        source = stage.query({"/S", "/S/a", "/S/a/b"});
+        const std::vector<double> matrices(3 * 16, 1.0);
+        Payload local(matrices, f64(16), {3});
+        stage.finish(write(stage, source, stage.token("omni:xform"), 1, local.data));
+        stage.finish(write(stage, source, world, 1, local.data));
+        stage.finish(stage.write(source, value, 1, ramp(3)));
+    }
+    void run(uint64_t number)
+    {
+        ordinal = number + 2;
+        take_back();
+        replace_prims(number);
+        copy_subtree(number);
+        fill(number);
+        find(number);
+        told();
+        stage.finish(stage.seal(ordinal));
+        stage.finish(ovstage_compute_hierarchy(
+            stage.instance, OVSTAGE_HIERARCHY_COMPUTATION_MODEL_CPU_INCREMENTAL, ordinal, ordinal));
+        look_back(number);
+        keep(number);
+    }
+    void end()
+    {
+        for (flyrail_snapshot_t snapshot : snapshots)
+            EXPECT_EQ(flyrail_snapshot_close(stage.instance, snapshot), OVSTAGE_OK);
+        snapshots.clear();
+    }
+
+  private:
+    std::vector<std::string> names(uint64_t number) const
+    {
+        std::vector<std::string> paths;
+        for (uint64_t k = 0; k < 3; k++)
+            paths.push_back("/N/" + std::to_string((3 * number + k) % 30));
+        return paths;
+    }
+    std::vector<std::string> copy(uint64_t number) const
+    {
+        const std::string root = "/T/" + std::to_string(number % 6);
+        return {root, root + "/a", root + "/a/b"};
+    }
+    void drop(ovstage_query_handle_t query) const
+    {
+        stage.finish(ovstage_release_query(stage.instance, query));
+    }
+    void remove(const std::vector<std::string> &paths) const
+    {
+        ovstage_query_handle_t gone = stage.query(paths);
+        stage.finish(ovstage_delete_attributes(stage.instance, gone, nullptr, 0, ordinal));
+        drop(gone);
+    }
+    void take_back() const
+    {
+        ovstage_query_handle_t query = stage.query({"/D"});
+        stage.finish(stage.write(query, value, ordinal, ramp(1)));
+        stage.finish(flyrail_discard(stage.instance, ordinal));
+        drop(query);
+    }
+    void replace_prims(uint64_t number) const
+    {
+        ovstage_query_handle_t made = stage.query(names(number));
+        stage.finish(stage.write(made, value, ordinal, ramp(3), OVSTAGE_PRIM_MODE_INSERT));
+        drop(made);
+        if (number >= 5)
+            remove(names(number - 5));
+    }
+    void copy_subtree(uint64_t number) const
+    {
+        const std::string from = "/S", to = copy(number)[0];
+        const ovx_string_t target = text(to);
+        stage.finish(ovstage_clone(stage.instance, text(from), &target, 1, ordinal));
+        if (number >= 3)
+            remove(copy(number - 3));
+    }
+    void fill(uint64_t number) const
+    {
+        const ovstage_map_desc_t desc{named(value), f32(), OVSTAGE_SEMANTIC_NONE,
+                                      OVSTAGE_PRIM_MODE_UPSERT};
+        ovstage_map_handle_t map = 0;
+        ovstage_query_handle_t query = stage.query(1 + number % 5);
+        stage.finish(
+            ovstage_map_attribute(stage.instance, query, &desc, ordinal, nullptr, 0, &map));
+        ovstage_map_group_t group;
+        while (ovstage_fetch_map_next(stage.instance, map, forever, &group) == OVSTAGE_OK)
+            std::memset(group.data.tensors[0].data, 0, group.data.count * sizeof(float));
+        stage.finish(ovstage_unmap_attribute(stage.instance, map, {}));
+        drop(query);
+    }
+    void find(uint64_t number) const
+    {
+        const std::string prefix = number % 2 ? "/N/" : "/T/";
+        const ovx_string_t of = text(prefix);
+        const ovstage_predicate_t predicate{named(stage.token("usd-path")),
+                                            OVSTAGE_FILTER_OP_PREFIX, &of, 1};
+        const ovstage_filter_t filter{&predicate, 1};
+        ovstage_query_handle_t query = 0;
+        stage.finish(ovstage_query(stage.instance, &filter, nullptr, 0, &query));
+        ovstage_query_result_t result;
+        EXPECT_EQ(ovstage_fetch_query_result(stage.instance, query, forever, &result), OVSTAGE_OK);
+        EXPECT_GE(result.total_prim_count, number % 2 ? 3u : 1u);
+        EXPECT_EQ(ovstage_release_query_result(stage.instance, &result), OVSTAGE_OK);
+        drop(query);
+    }
+    void told() const
+    {
+        flyrail_event_t event = 0;
+        int descriptor = -1;
+        EXPECT_EQ(flyrail_event_open(stage.instance, &event, &descriptor), OVSTAGE_OK);
+        EXPECT_EQ(flyrail_event_on_floor(stage.instance, event, value, ordinal + 2), OVSTAGE_OK);
+        EXPECT_EQ(flyrail_event_close(stage.instance, event), OVSTAGE_OK);
+    }
+    void look(ovstage_enqueue_result_t result, ovstage_read_handle_t read) const
+    {
+        stage.finish(result);
+        ovstage_read_group_t group;
+        while (ovstage_fetch_read_next(stage.instance, read, forever, &group) == OVSTAGE_OK)
+            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
+    }
+    // A reader of changes that is some moments late.
+    void look_back(uint64_t number) const
+    {
+        if (number < 20 || number % 3)
+            return;
+        ovstage_query_handle_t query = stage.query(names(number));
+        ovstage_read_handle_t read = 0;
+        const ovx_token_t both[2] = {value, world};
+        ovstage_enqueue_result_t result =
+            ovstage_read_attributes(stage.instance, query, both, 2,
+                                    ovstage_ordinal_range_t{ordinal - 4, ordinal - 1, true}, &read);
+        look(result, read);
+        drop(query);
+    }
+    void keep(uint64_t number)
+    {
+        flyrail_snapshot_desc_t desc{};
+        desc.struct_size = sizeof(desc);
+        desc.newest = true;
+        flyrail_snapshot_t snapshot = 0;
+        EXPECT_EQ(flyrail_snapshot_open(stage.instance, &desc, &snapshot, nullptr), OVSTAGE_OK);
+        snapshots.push_back(snapshot);
+        if (snapshots.size() <= number % 5)
+            return;
+        ovstage_read_handle_t read = 0;
+        ovstage_enqueue_result_t result =
+            flyrail_snapshot_read(stage.instance, snapshots.front(), source, &value, 1, &read);
+        look(result, read);
+        EXPECT_EQ(flyrail_snapshot_close(stage.instance, snapshots.front()), OVSTAGE_OK);
+        snapshots.pop_front();
+    }
+
+    const Stage &stage;
+    ovx_token_t value, world = 0;
+    ovstage_query_handle_t source = 0;
+    uint64_t ordinal = 0;
+    std::deque<flyrail_snapshot_t> snapshots;
+};
+
 // slack: records that are used again keep the room of the largest use, which comes to each in time;
 // and what the timing of threads may make of it.
-void stays_flat(uint32_t workers, double slack)
+template <typename Cycle> void stays_flat(uint32_t workers, double slack)
 {
     fr_test_heap *heap = fr_test_heap_create();
     const fr_allocator *allocator = fr_test_heap_allocator(heap);
@@ -181,13 +366,14 @@ void stays_flat(uint32_t workers, double slack)
         Stage stage(made);
         Cycle cycle(stage);
         Most early, late;
-        for (uint64_t number = 0; number < cycles && !testing::Test::HasFailure(); number++) {
+        for (uint64_t number = 0; number < Cycle::cycles && !testing::Test::HasFailure();
+             number++) {
             cycle.run(number);
             flyrail_statistics_t now = stage.statistics();
             EXPECT_LE(now.cache_bytes, made.cache_limit_bytes);
-            if (number >= warm - window && number < warm)
+            if (number >= Cycle::warm - Cycle::window && number < Cycle::warm)
                 early.take(fr_test_heap_live_bytes(heap), now);
-            if (number >= cycles - window)
+            if (number >= Cycle::cycles - Cycle::window)
                 late.take(fr_test_heap_live_bytes(heap), now);
         }
         auto flat = [slack](uint64_t before, uint64_t after) {
@@ -207,6 +393,7 @@ void stays_flat(uint32_t workers, double slack)
         EXPECT_PRED2(flat, early.versions, late.versions);
         // A worker may be late to leave the lane of an op that is complete.
         EXPECT_PRED2(flat, early.lanes + workers, late.lanes);
+        EXPECT_EQ(early.descriptors, late.descriptors);
         cycle.end();
         // An op is complete before it is counted.
         EXPECT_EQ(flyrail_wait_room(stage.instance, made.op_limit, 0, forever), OVSTAGE_OK);
@@ -221,12 +408,17 @@ void stays_flat(uint32_t workers, double slack)
 
 TEST(FlatMemory, without_workers)
 {
-    stays_flat(0, 1.02);
+    stays_flat<Values>(0, 1.02);
 }
 
 TEST(FlatMemory, with_workers)
 {
-    stays_flat(2, 1.1);
+    stays_flat<Values>(2, 1.1);
+}
+
+TEST(FlatMemory, what_comes_and_goes)
+{
+    stays_flat<Structure>(0, 1.02);
 }
 
 } // namespace

@@ -58,8 +58,8 @@ def fr_test(name, srcs, c_srcs = [], deps = [], variant = None, optimized = Fals
 def fr_tests(size = "small", **kwargs):
     """Makes a test of each foo_test.cc in this folder.
 
-    It takes along foo_cases*.c and foo_cases*.h, where they exist. What several tests share
-    belongs to tests/support.
+    It takes along foo_cases*.c, foo_cases*.cc and foo_cases*.h, where they exist. What several
+    tests share belongs to tests/support.
 
     Args:
       size: of each.
@@ -70,7 +70,7 @@ def fr_tests(size = "small", **kwargs):
         stem = name[:-len("_test")]
         fr_test(
             name = name,
-            srcs = [src],
+            srcs = [src] + native.glob([stem + "_cases*.cc"]),
             c_srcs = native.glob([stem + "_cases*.c", stem + "_cases*.h"]),
             size = size,
             **kwargs

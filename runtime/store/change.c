@@ -142,6 +142,7 @@ fr_change *fr_change_create(fr_changes *changes, uint32_t universe, uint32_t row
     if (!change)
         return NULL;
     fr_row_set_clear(&change->rows, universe);
+    change->fingerprint = 0;
     fr_store_relaxed(&change->references, 1);
     fr_change_count(change);
     return change;

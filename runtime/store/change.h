@@ -1,6 +1,7 @@
 /* Which rows one state of a segment differs in from the state before it. Shared by the version that
  * made the change, by the undo version that remembers the old values, and by spares that must catch
- * up; frozen once its ordinal is sealed, but for the previous ordinals, which the seal fills in.
+ * up; frozen once its ordinal is sealed, but for the previous ordinals and the fingerprint, which
+ * the seal fills in.
  *
  * Records come from slabs. Those of many rows are kept with their memory for the next such change,
  * so that a steady stream of them takes none.
@@ -32,6 +33,7 @@ typedef struct fr_changes {
 
 struct fr_change {
     _Atomic uint32_t references;
+    uint32_t fingerprint; /* of its list of rows, in whatever order */
     fr_row_set rows;
     uint64_t *previous; /* by place: when the row was last written before this change */
     size_t previous_capacity;

@@ -135,9 +135,11 @@ static bool fr_rewrite_change_add(fr_change *change, uint32_t row, uint64_t prev
 {
     bool added;
     uint32_t place = fr_row_set_add(&change->rows, row, &added);
-    if (added)
-        change->previous[place] = previous;
-    return added;
+    if (!added)
+        return false;
+    change->previous[place] = previous;
+    change->fingerprint += fr_row_set_fingerprint(row);
+    return true;
 }
 
 static void fr_rewrite_change_copy(fr_change *change, const fr_change *from)

@@ -101,15 +101,19 @@ static fr_version *fr_fold_base(fr_store *store, const fr_segment *segment)
     return version;
 }
 
-/* Of a list; the pointers and the ordinal are read once, not again for each row. */
-static void fr_fold_account_list(uint64_t *row_ordinals, uint64_t *previous, const uint32_t *rows,
-                                 size_t count, uint64_t ordinal)
+/* Of a list, whose fingerprint it returns; the pointers and the ordinal are read once, not again
+ * for each row. */
+static uint32_t fr_fold_account_list(uint64_t *row_ordinals, uint64_t *previous,
+                                     const uint32_t *rows, size_t count, uint64_t ordinal)
 {
+    uint32_t fingerprint = 0;
     for (size_t k = 0; k < count; k++) {
         fr_row_ask_for(&row_ordinals[fr_rows_ahead(rows, k, count)]);
         previous[k] = row_ordinals[rows[k]];
         row_ordinals[rows[k]] = ordinal;
+        fingerprint += fr_row_set_fingerprint(rows[k]);
     }
+    return fingerprint;
 }
 
 static void fr_fold_account_bitmap(uint64_t *row_ordinals, uint64_t *previous,
@@ -141,8 +145,8 @@ static void fr_fold_account_entry(fr_store *store, fr_segment *segment, fr_versi
     if (fr_row_set_is_bitmap(rows))
         fr_fold_account_bitmap(segment->row_ordinals, previous, rows, version->ordinal);
     else
-        fr_fold_account_list(segment->row_ordinals, previous, rows->rows, rows->count,
-                             version->ordinal);
+        version->change->fingerprint = fr_fold_account_list(
+            segment->row_ordinals, previous, rows->rows, rows->count, version->ordinal);
 }
 
 /* Others get the segment's lock when it was held for so many rows and entries. */

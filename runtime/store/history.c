@@ -228,7 +228,7 @@ static fr_version *fr_history_last_kept(fr_store *store, fr_segment *segment, ui
     uint64_t seen = 0;
     *count = 0;
     while (fr_history_may_go(store, segment, version, seen, moment) &&
-           fr_superseded(segment, version, store->config.history_versions, &store->seal_steps)) {
+           fr_superseded(store, segment, version)) {
         store->seal_steps++;
         version = version->newer;
         seen++;
@@ -426,7 +426,7 @@ static bool fr_history_outdates_archive(fr_store *store, const fr_segment *segme
          version != segment->oldest && full < store->config.history_versions;
          version = version->older) {
         store->seal_steps++;
-        full += !version->since;
+        full += fr_superseded_is_all(segment, version->since);
     }
     return full >= store->config.history_versions;
 }

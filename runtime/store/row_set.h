@@ -96,6 +96,20 @@ void fr_row_set_append(fr_row_set *set, const uint32_t *rows, uint32_t count);
 /* FR_ROW_SET_NONE when it is not in. */
 uint32_t fr_row_set_place(const fr_row_set *set, uint32_t row);
 
+/* What a row adds to the fingerprint of a list: lists of the same rows have equal sums, in whatever
+ * order; of others nearly all have not. */
+static inline uint32_t fr_row_set_fingerprint(uint32_t row)
+{
+    uint32_t mixed = row * UINT32_C(0x9e3779b1);
+    return (mixed ^ mixed >> 15) * UINT32_C(0x85ebca77);
+}
+
+/* Whether two lists of one universe have the same rows, in whatever order. In a bitmap of so many
+ * bytes, of a part of the universe at a time; reads nothing of a set that others may add to it (an
+ * index). */
+size_t fr_row_set_window_bytes(uint32_t universe);
+bool fr_row_set_same_rows(const fr_row_set *set, const fr_row_set *other, uint64_t *window);
+
 static inline bool fr_row_set_is_bitmap(const fr_row_set *set)
 {
     return set->bitmap != NULL;

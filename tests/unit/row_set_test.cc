@@ -300,6 +300,47 @@ TEST_F(RowSet, IsClearedToAListAgain)
     Close();
 }
 
+TEST_F(RowSet, ListsOfTheSameRowsAreFoundEqual)
+{
+    for (uint32_t count : {1u, 2u, 8u, 9u, 500u}) {
+        SCOPED_TRACE(count);
+        const uint32_t universe = 5u << 20, step = universe / count; // several windows
+        fr_row_set other;
+        std::vector<uint32_t> rows(count);
+        for (uint32_t k = 0; k < count; k++)
+            rows[k] = k * step;
+        fr_row_set_init(&set, fr_test_heap_allocator(heap), universe);
+        fr_row_set_init(&other, fr_test_heap_allocator(heap), universe);
+        ASSERT_TRUE(fr_row_set_assign(&set, rows.data(), count));
+        ASSERT_TRUE(fr_row_set_assign(&other, rows.data(), count));
+        std::vector<uint64_t> window(fr_row_set_window_bytes(universe) / sizeof(uint64_t), 7);
+        EXPECT_LT(window.size() * sizeof(uint64_t), universe / 8);
+        auto same = [&] {
+            bool found = fr_row_set_same_rows(&set, &other, window.data());
+            EXPECT_EQ(fr_row_set_same_rows(&other, &set, window.data()), found);
+            return found;
+        };
+        EXPECT_TRUE(same());
+        std::rotate(other.rows, other.rows + count / 3, other.rows + count);
+        EXPECT_TRUE(same());
+        std::reverse(other.rows, other.rows + count);
+        EXPECT_TRUE(same());
+        for (uint32_t k : {0u, count / 2, count - 1}) {
+            uint32_t row = other.rows[k];
+            for (uint32_t instead : {row + 1, row + step - 1, universe - 1}) {
+                other.rows[k] = instead;
+                EXPECT_FALSE(same());
+            }
+            other.rows[k] = row;
+        }
+        other.count--;
+        EXPECT_FALSE(same());
+        fr_row_set_destroy(&other);
+        fr_row_set_destroy(&set);
+    }
+    EXPECT_EQ(fr_row_set_window_bytes(65), 16u);
+}
+
 TEST_F(RowSet, RefusesMoreThanItCanHold)
 {
     Open(0);

@@ -13,11 +13,16 @@
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
+static uint32_t fr_archive_first_slot(const fr_archive *archive, uint32_t row)
+{
+    return row * UINT32_C(2654435769) >> (32 - archive->index_bits);
+}
+
 /* Where the index has the row, or would have it. */
 static uint32_t *fr_archive_slot(const fr_archive *archive, uint32_t row)
 {
     uint32_t mask = (UINT32_C(1) << archive->index_bits) - 1;
-    uint32_t slot = row * UINT32_C(2654435769) >> (32 - archive->index_bits);
+    uint32_t slot = fr_archive_first_slot(archive, row);
     while (archive->index[slot] && archive->entries[archive->index[slot] - 1].row != row)
         slot = (slot + 1) & mask;
     return &archive->index[slot];
@@ -184,6 +189,28 @@ static fr_archive_row fr_archive_row_of(const fr_archive *archive, uint32_t row)
     return found;
 }
 
+/* Slots, entries and values lie anywhere, and each leads to the next: for some rows at a time they
+ * are asked for step by step, so that there are always many under way. */
+static void fr_archive_ask_for(const fr_archive *archive, const fr_archiving *some, uint32_t count,
+                               size_t row_bytes)
+{
+    uint32_t at[FR_ARCHIVE_SOME];
+    for (uint32_t k = 0; k < count; k++)
+        fr_prefetch_write(&archive->index[fr_archive_first_slot(archive, some[k].row)]);
+    for (uint32_t k = 0; k < count; k++) {
+        at[k] = archive->index[fr_archive_first_slot(archive, some[k].row)];
+        if (at[k])
+            fr_prefetch_write(&archive->entries[at[k] - 1]);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        at[k] = at[k] ? archive->entries[at[k] - 1].older : 0;
+        if (!at[k])
+            continue;
+        fr_prefetch_write(&archive->entries[at[k] - 1]);
+        fr_prefetch_write(&archive->values->data[(at[k] - 1) * row_bytes]);
+    }
+}
+
 static bool fr_archive_has(const fr_archive *archive, const fr_archive_row *row,
                            const fr_archiving *value)
 {
@@ -196,6 +223,8 @@ static bool fr_archive_room(fr_store *store, fr_segment *segment, const fr_archi
 {
     const fr_archive *archive = segment->archive;
     uint32_t more = 0;
+    if (archive)
+        fr_archive_ask_for(archive, some, count, segment->column->row_bytes);
     for (uint32_t k = 0; k < count; k++) {
         rows[k] = fr_archive_row_of(archive, some[k].row);
         bool displaces = rows[k].count >= store->config.history_versions;

@@ -94,6 +94,17 @@ static void fr_retiring_find(fr_segment *segment, const fr_version *state, fr_ar
     fr_mutex_unlock(&segment->lock);
 }
 
+/* Whether the above look into lists of rows: not where the state has just those that the next newer
+ * one changed, or all. */
+static bool fr_retire_looks_up(const fr_version *state)
+{
+    const fr_change *since = state->newer->since;
+    if (!since)
+        return state->since || state->kind != FR_VERSION_FULL;
+    return state->kind != FR_VERSION_FULL &&
+           (state->kind != FR_VERSION_UNDO || state->change != since);
+}
+
 /* False: there is no further one. */
 static bool fr_retiring_next(fr_retiring *retiring, fr_archiving *value)
 {
@@ -122,7 +133,8 @@ bool fr_retire(fr_store *store, fr_segment *segment, const fr_version *state, ui
     const uint32_t most = FR_ARCHIVE_SOME;
     uint32_t count = most;
     bool enough = true;
-    fr_segment_index(segment);
+    if (fr_retire_looks_up(state))
+        fr_segment_index(segment);
     while (enough && count == most) {
         for (count = 0; count < most && fr_retiring_next(&retiring, &retiring.some[count]); count++)
             store->seal_steps++;

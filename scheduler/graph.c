@@ -131,7 +131,7 @@ uint64_t fr_graph_destroy(fr_graph *graph)
     fr_graph_finish_ops(graph);
     fr_graph_take_tokens_back(graph);
     if (graph->has_drop_frame)
-        fr_frame_leave(&graph->drop_frame);
+        fr_running_leave(&graph->drop_frame);
     uint64_t dropped = fr_load_relaxed(&graph->dropped);
     fr_allocator allocator = graph->allocator;
     fr_op_table_destroy(&graph->table);

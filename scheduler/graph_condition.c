@@ -324,5 +324,5 @@ void fr_graph_wait_condition(fr_graph *graph, const fr_condition *condition, uin
     (void)fr_frame_enter(&wait.frame, &none);
     fr_running_tell();
     fr_condition_loop(&wait);
-    fr_frame_leave(&wait.frame);
+    fr_running_leave(&wait.frame);
 }

@@ -200,6 +200,9 @@ bool fr_frame_describe(const fr_graph *graph, uint64_t id, fr_frame_description 
 const fr_running *fr_running_exchange(const fr_running *top);
 /* Ops of this thread have begun to wait, or to destroy: that may be what others wait to see. */
 void fr_running_tell(void);
+/* Leaves the frame of such a wait, and tells: parts of one op may wait on several threads, and what
+ * is found out about the op goes by the frame that is met first. */
+void fr_running_leave(fr_wait_frame *frame);
 /* Counts out what the drainers of this thread's running ops have completed: an op that waits for
  * that to be counted would wait for itself. */
 void fr_running_settle(void);

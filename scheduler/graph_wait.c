@@ -115,6 +115,14 @@ void fr_running_tell(void)
 #endif
 }
 
+void fr_running_leave(fr_wait_frame *frame)
+{
+    fr_frame_leave(frame);
+#ifndef FR_MUTATE_FRAME_LEAVES_UNTOLD
+    fr_running_tell();
+#endif
+}
+
 const fr_running *fr_running_offer(void)
 {
     fr_running_settle();
@@ -314,7 +322,7 @@ static void fr_wait_pending(fr_wait *wait)
     } else if (fr_wait_begin_inside(wait)) {
         fr_running_tell();
         fr_wait_loop(wait);
-        fr_frame_leave(&wait->frame);
+        fr_running_leave(&wait->frame);
     }
     fr_explorer_destroy(&wait->explorer);
 }

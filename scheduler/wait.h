@@ -29,7 +29,8 @@
  *   A wait inside an op for a condition that only ops can make true (room) is refused when no op of
  *   the graph can complete before such a wait ends. Everything that may make that so looks for
  *   condition waiters afterwards: an op that is counted out, a lane that blocks, a thread that
- *   enters a frame. So the last step of those that leave nothing to run is seen by a waiter.
+ *   enters a frame or leaves one. So the last step of those that leave nothing to run is seen by
+ *   a waiter.
  *
  * Progress: waking costs nothing but a look at a flag when nobody sleeps.
  *

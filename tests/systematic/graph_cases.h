@@ -29,6 +29,8 @@ void body_wait_ahead(void *shape);
 void body_wait_inside(void *shape);
 /* Ops wait for room from inside: who could never have it is refused, and everything ends. */
 void body_room(void *shape);
+/* A part of an op waits for room on another thread, while the op waits itself. */
+void body_room_beside(void *shape);
 /* What has a token already is run by waits for conditions too, wherever the token lies. */
 void body_out_of_sight(void *shape);
 void body_blocked_out_of_sight(void *shape);

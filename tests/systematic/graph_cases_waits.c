@@ -1,4 +1,5 @@
 /* Waits: inside ops, for conditions, of several ids. */
+#include "scheduler/wait.h"
 #include "tests/systematic/graph_cases_bed.h"
 #include "tests/systematic/systematic.h"
 
@@ -104,6 +105,43 @@ void body_room(void *argument)
 {
     fr_store_seq_cst(&refused_count, 0);
     run_case(argument, submit_room, UINT32_MAX);
+}
+
+/* What the others wait for has no room: each is inside an op that is pending. */
+static void help_with_room(void *offered)
+{
+    fr_running_joined joined;
+    fr_condition condition = {.ready = has_room, .needs_ops = needs_ops, .user = NULL};
+    condition.what = "room";
+    fr_wait_outcome outcome;
+    fr_running_join(&joined, offered);
+    fr_graph_wait_condition(graph, &condition, FR_TIMEOUT_INFINITE, &outcome);
+    fr_running_end_join(&joined);
+    fr_systematic_check(outcome.status == OVSTAGE_ERROR_INVALID_ARGUMENT,
+                        "a wait for room inside an op ended before that");
+}
+
+/* Another thread does a part of it, and waits for room there; this one waits for an op meanwhile,
+ * and then for the part, as a fork-join does. */
+static void wait_beside_helper(fr_op *op, case_op *self)
+{
+    fr_os_thread helper;
+    const fr_running *offered = fr_running_offer();
+    (void)fr_os_current->thread_start(&helper, help_with_room, (void *)(uintptr_t)offered,
+                                      "helper");
+    wait_inside(op, self);
+    fr_os_current->thread_join(&helper);
+}
+
+static void submit_helped(uint32_t thread)
+{
+    fr_store_seq_cst(&ids[thread][0], submit_at(0, (case_op){0}));
+    wait_for(submit_at(0, (case_op){.run = wait_beside_helper, .awaited = thread}));
+}
+
+void body_room_beside(void *argument)
+{
+    run_case(argument, submit_helped, UINT32_MAX);
 }
 
 /* --- tokens out of sight ---------------------------------------------------------------------- */

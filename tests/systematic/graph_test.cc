@@ -67,6 +67,11 @@ TEST(SystematicGraph, RoomIsWaitedForInsideOps)
     Explore("SystematicGraph.RoomIsWaitedForInsideOps", body_room, 2000, 600);
 }
 
+TEST(SystematicGraph, RoomIsWaitedForInAPartOfAnOp)
+{
+    Explore("SystematicGraph.RoomIsWaitedForInAPartOfAnOp", body_room_beside, 800, 60);
+}
+
 TEST(SystematicGraph, WhatHasATokenOutOfSightIsRun)
 {
     Explore("SystematicGraph.WhatHasATokenOutOfSightIsRun", body_out_of_sight, 1000);

@@ -401,11 +401,14 @@ void fr_buffer_pool_destroy(fr_buffer_pool *pool)
 {
     for (uint32_t k = 0; k < FR_BUFFER_CLASSES_STOCKED; k++)
         fr_pool_put_list_into_slabs(pool, fr_stock_clear(&pool->stocks[k]));
+    /* Before any slab goes: what is put back may trim the lists of every class. */
     for (uint32_t k = 0; k < FR_BUFFER_CLASSES; k++) {
-        fr_buffer_class *class = &pool->classes[k];
-        fr_buffer *hot = fr_class_take_hot(class);
+        fr_buffer *hot = fr_class_take_hot(&pool->classes[k]);
         if (hot)
             fr_pool_put_into_slab(pool, hot);
+    }
+    for (uint32_t k = 0; k < FR_BUFFER_CLASSES; k++) {
+        fr_buffer_class *class = &pool->classes[k];
         fr_buffer_slab *lists[2] = {class->partial, class->idle};
         for (uint32_t l = 0; l < 2; l++) {
             for (fr_buffer_slab *slab = lists[l], *next; slab; slab = next) {

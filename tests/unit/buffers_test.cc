@@ -367,6 +367,25 @@ TEST_P(Pool, FreeOnesGoAfterASecond)
     Release(all.back());
 }
 
+// The end puts back what lies at hand, and with the last of it goes what was free for long: also of
+// smaller classes, once.
+TEST_P(Pool, FreeOnesGoOnceAtTheEnd)
+{
+    constexpr uint64_t kSecond = 1000000000;
+    buffers_case_clock(10 * kSecond);
+    fr_buffer *free = Get(kMiB / 16), *at_hand = Get(kMiB / 16), *larger = Get(kMiB / 4);
+    std::vector<fr_buffer *> all;
+    for (int k = 0; k < 17; k++)
+        all.push_back(Get(4 * kMiB));
+    Release(at_hand);
+    Release(free);
+    Release(larger); // at hand too
+    for (fr_buffer *buffer : all)
+        Release(buffer);
+    EXPECT_GT(buffers_case_pooled_bytes(buffers), 68 * kMiB);
+    buffers_case_clock(20 * kSecond);
+}
+
 TEST_P(Pool, AQuarterOfWhatIsInUseMayBeFree)
 {
     constexpr uint64_t kSecond = 1000000000;

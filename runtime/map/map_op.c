@@ -228,6 +228,19 @@ static ovstage_api_status_t fr_map_meet_query(const fr_map *map, fr_map_text *ou
     return OVSTAGE_OK;
 }
 
+static ovstage_api_status_t fr_map_judge(const fr_map *map, uint64_t op_id, fr_schema *schema,
+                                         fr_map_text *text)
+{
+    ovstage_api_status_t status = fr_map_judge_insert(map, op_id, text);
+    if (status == OVSTAGE_OK)
+        status = fr_map_judge_schema(map, op_id, map->judge, schema, text);
+    /* Asked last: it may be lost while it is looked at. */
+    if (fr_map_is_judged(map) && fr_store_judgement_lost(map->stage->store, op_id))
+        status = fr_map_say(text, OVSTAGE_ERROR_OUT_OF_MEMORY,
+                            "what the map is judged by was lost for want of memory");
+    return status;
+}
+
 static fr_run_result fr_map_op_run(fr_op *op, const fr_run_context *context)
 {
     fr_map_op *payload = fr_op_payload(op);
@@ -236,14 +249,8 @@ static fr_run_result fr_map_op_run(fr_op *op, const fr_run_context *context)
     fr_schema schema = map->schema;
     ovstage_api_status_t status = fr_map_meet_query(map, &text);
     (void)context;
-    if (status == OVSTAGE_OK && map->query->count > 0 && fr_map_is_judged(map) &&
-        fr_store_judgement_lost(map->stage->store, fr_op_id(op)))
-        status = fr_map_say(&text, OVSTAGE_ERROR_OUT_OF_MEMORY,
-                            "what the map is judged by was lost for want of memory");
     if (status == OVSTAGE_OK && map->query->count > 0)
-        status = fr_map_judge_insert(map, fr_op_id(op), &text);
-    if (status == OVSTAGE_OK && map->query->count > 0)
-        status = fr_map_judge_schema(map, fr_op_id(op), map->judge, &schema, &text);
+        status = fr_map_judge(map, fr_op_id(op), &schema, &text);
     map->schema = schema;
     if (status == OVSTAGE_OK)
         status = fr_map_make_buffer(map, &text);

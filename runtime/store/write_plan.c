@@ -173,16 +173,13 @@ static bool fr_plan_begin(fr_store *store, const fr_write *write, fr_write_plan 
 }
 
 /* alone: nothing else has to be certain before rows get places. */
-static ovstage_api_status_t fr_plan_make(fr_store *store, const fr_write *write, bool alone,
+static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write, bool alone,
                                          fr_write_plan *out)
 {
     fr_plan *plan = fr_plan_of(out);
     ovstage_api_status_t status = fr_plan_insert(store, write, out);
     if (status != OVSTAGE_OK)
         return status;
-    if (write->judge && fr_store_judgement_lost(store, write->op_id))
-        return fr_plan_refuse(out, OVSTAGE_ERROR_OUT_OF_MEMORY,
-                              "what it is judged by was lost for want of memory");
     plan->late = fr_late_is(store->late, plan->ordinal, UINT64_C(1) << write->attribute->index % 64,
                             plan->op_id);
     bool plain = !write->judge && !plan->late && !fr_marks_has(store->marks, plan->ordinal);
@@ -202,6 +199,26 @@ static ovstage_api_status_t fr_plan_make(fr_store *store, const fr_write *write,
     fr_kept_drop(store, &plan->kept, plan->ordinal);
     fr_plan_release(plan);
     return out->text[0] ? status : fr_plan_refuse(out, status, "out of memory");
+}
+
+/* What it is judged by may be lost while it is looked at: that is asked last, and stands above what
+ * was found. */
+static ovstage_api_status_t fr_plan_make(fr_store *store, const fr_write *write, bool alone,
+                                         fr_write_plan *out)
+{
+#ifdef FR_MUTATE_JUDGEMENT_ASKS_FIRST
+    bool lost = write->judge && fr_store_judgement_lost(store, write->op_id);
+#endif
+    ovstage_api_status_t status = fr_plan_fill(store, write, alone, out);
+#ifndef FR_MUTATE_JUDGEMENT_ASKS_FIRST
+    bool lost = write->judge && fr_store_judgement_lost(store, write->op_id);
+#endif
+    if (!lost)
+        return status;
+    if (status == OVSTAGE_OK)
+        fr_store_write_cancel(store, out);
+    return fr_plan_refuse(out, OVSTAGE_ERROR_OUT_OF_MEMORY,
+                          "what it is judged by was lost for want of memory");
 }
 
 ovstage_api_status_t fr_store_write_prepare(fr_store *store, const fr_write *write,

@@ -130,14 +130,14 @@ bool fr_write_judge_demand(fr_op *op, fr_write_op *write)
 #else
     const uint64_t before = fr_op_id(op);
 #endif
-    if (fr_store_judgement_lost(write->stage->store, fr_op_id(op))) {
+    fr_demand_text text;
+    ovstage_api_status_t status = fr_demand_judge(write, fr_op_ordinal(op), before, &text);
+    if (fr_store_judgement_lost(write->stage->store, fr_op_id(op))) { /* maybe meanwhile */
         fr_op_fail(op, OVSTAGE_ERROR_OUT_OF_MEMORY,
                    "INSERT at ordinal %llu: what it is judged by was lost for want of memory",
                    (unsigned long long)fr_op_ordinal(op));
         return false;
     }
-    fr_demand_text text;
-    ovstage_api_status_t status = fr_demand_judge(write, fr_op_ordinal(op), before, &text);
     if (status != OVSTAGE_OK)
         fr_op_fail(op, status, "%s", text.text);
     write->demand = FR_DEMAND_NONE;

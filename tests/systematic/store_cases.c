@@ -424,6 +424,48 @@ void body_store_late(void *unused)
     take_down();
 }
 
+/* What it is to be judged by may be gone, and then it is not judged by what is left. */
+static void run_judged_or_lost(void *unused)
+{
+    (void)unused;
+    int status = store_run(world, &ops[JUDGE_FOUR]);
+    fr_systematic_check(status == OVSTAGE_OK || status == OVSTAGE_ERROR_OUT_OF_MEMORY,
+                        "an op was judged by what was lost");
+}
+
+static void seal_without_memory(void *unused)
+{
+    (void)unused;
+    /* Some of the first would be for what a seal must have. */
+    fr_test_heap_fail(heap, 18 + fr_systematic_random(5), false);
+    (void)store_world_seal(world, 3);
+    fr_test_heap_fail(heap, 0, false);
+}
+
+void body_store_lost(void *unused)
+{
+    (void)unused;
+    fr_os_thread judged, sealer;
+    set_up(4);
+    pair = store_query_create(world, two_and_four, 2);
+    only_two = store_query_create(world, two_and_four, 1);
+    only_four = store_query_create(world, four, 1);
+    fr_countdown_set(&lane_two, 1);
+    write_at(0, all, 1);
+    (void)store_world_seal(world, 1);
+    accept_ops();
+    run_lane_two(NULL);
+    run_op(LATE_WRITE_3, OVSTAGE_OK);
+    (void)fr_os_current->thread_start(&judged, run_judged_or_lost, NULL, "judged");
+    (void)fr_os_current->thread_start(&sealer, seal_without_memory, NULL, "sealer");
+    fr_os_current->thread_join(&judged);
+    fr_os_current->thread_join(&sealer);
+    store_query_destroy(world, pair);
+    store_query_destroy(world, only_two);
+    store_query_destroy(world, only_four);
+    take_down();
+}
+
 /* --- marks ------------------------------------------------------------------------------------ */
 
 static void look_for_deleted(void *unused)

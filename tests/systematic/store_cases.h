@@ -20,6 +20,8 @@ void body_store_values(void *unused);
 void body_store_deletes(void *unused);
 /* A judgement, while the first write that it must not see comes late. */
 void body_store_late(void *unused);
+/* A judgement, while a seal without memory merges away what it is judged by. */
+void body_store_lost(void *unused);
 /* Who asks for a deleted prim, and a delete that adds to the marks of an ordinal, while a seal of
  * another attribute takes those away. */
 void body_store_marks(void *unused);

@@ -55,6 +55,13 @@ TEST(SystematicStore, AJudgementDoesNotSeeTheFirstLateWrite)
     EXPECT_TRUE(fr_systematic_explore(&options, body_store_late, nullptr));
 }
 
+TEST(SystematicStore, AJudgementKnowsWhatWasLost)
+{
+    fr_systematic_options options =
+        Options("SystematicStore.AJudgementKnowsWhatWasLost", 1500, 500);
+    EXPECT_TRUE(fr_systematic_explore(&options, body_store_lost, nullptr));
+}
+
 TEST(SystematicStore, MarksGoWhenTombstonesAreThere)
 {
     fr_systematic_options options =

@@ -1,5 +1,7 @@
 #include "runtime/store/retire.h"
 
+#include <string.h>
+
 #include "runtime/store/archive.h"
 #include "runtime/store/history.h"
 #include "runtime/store/store_state.h"
@@ -34,11 +36,17 @@ bool fr_retire_wants(const fr_store *store, const fr_segment *segment)
            fr_whole_is_uniform(segment) || fr_retire_list_is_large(store, segment);
 }
 
+/* The newest entries that are asked which rows nobody wants of an older state. */
+#define FR_RETIRE_ASKED 2u
+/* And for how many rows of the segment one must be in question: there is a bit for each. */
+#define FR_RETIRE_ROWS_A_BIT 1024u
+
 typedef struct fr_retiring {
     fr_store *store;
     fr_segment *segment;
     const fr_version *state;
     const fr_row_set *rows; /* that the next newer one changed; NULL: all */
+    const uint64_t *gone;   /* of which these are not wanted any more; NULL: not known of any */
     uint32_t next;          /* to be looked at: of a list a place, else a row */
     fr_archiving some[FR_ARCHIVE_SOME];
 } fr_retiring;
@@ -63,6 +71,64 @@ static bool fr_retiring_row(fr_retiring *retiring, uint32_t *row, uint32_t *plac
     *row = rows && !fr_row_set_is_bitmap(rows) ? rows->rows[next] : next;
     retiring->next = next + 1;
     return true;
+}
+
+/* --- rows that nobody wants ------------------------------------------------------------------- */
+
+static void fr_retire_mark(uint64_t *gone, uint32_t row, bool is_gone)
+{
+    gone[row / 64] |= (uint64_t)is_gone << row % 64;
+}
+
+/* What the entry has written, and what an entry above `above` wrote before it. */
+static void fr_retire_mark_twice(uint64_t *gone, const fr_version *entry, uint64_t above)
+{
+    const fr_row_set *rows = &entry->since->rows;
+    const uint64_t *previous = entry->since->previous;
+    bool all = entry->previous_full > above;
+#ifdef FR_MUTATE_RETIRE_FORGETS
+    all = true;
+#endif
+    if (!fr_row_set_is_bitmap(rows)) {
+        for (uint32_t k = 0; k < rows->count; k++)
+            fr_retire_mark(gone, rows->rows[k], all || previous[k] > above);
+        return;
+    }
+    for (uint32_t word = 0; word < (rows->universe + 63) / 64; word++)
+        for (uint64_t bits = rows->bitmap[word]; bits; bits &= bits - 1) {
+            uint32_t row = 64 * word + (uint32_t)__builtin_ctzll(bits);
+            fr_retire_mark(gone, row, all || previous[row] > above);
+        }
+}
+
+/* Of a set that changes a little from one state to the next, most rows were written twice since,
+ * which is as often as values are kept by default. A bit for each row of the segment; NULL: it
+ * would not be worth while, or there is no memory. */
+static fr_buffer *fr_retire_find_gone(fr_store *store, fr_segment *segment, const fr_version *state)
+{
+    const fr_version *next = state->newer, *entry = segment->sealed;
+    uint32_t in_question = next->since ? next->since->rows.count : 0;
+    if (store->config.history_versions > 2 || fr_superseded_few(state) ||
+        in_question < segment->row_count / FR_RETIRE_ROWS_A_BIT)
+        return NULL;
+    size_t size_bytes = ((size_t)segment->row_count + 63) / 64 * sizeof(uint64_t);
+    fr_buffer *gone = fr_buffer_get(store->buffers, size_bytes);
+    if (!gone)
+        return NULL;
+    memset(gone->data, 0, size_bytes);
+    for (uint32_t k = 0; k < FR_RETIRE_ASKED && entry != next && entry->since; k++) {
+        fr_retire_mark_twice((uint64_t *)(void *)gone->data, entry, next->ordinal);
+        store->seal_steps++;
+        entry = entry->older;
+    }
+    return gone;
+}
+
+/* --- rows that go to the archive -------------------------------------------------------------- */
+
+static bool fr_retiring_is_gone(const fr_retiring *retiring, uint32_t row)
+{
+    return retiring->gone && (retiring->gone[row / 64] >> row % 64 & 1) != 0;
 }
 
 /* When what the state has in the row was written. */
@@ -114,7 +180,8 @@ static bool fr_retiring_next(fr_retiring *retiring, fr_archiving *value)
     do
         if (!fr_retiring_row(retiring, &row, &place))
             return false;
-    while (fr_segment_creation(segment, row).ordinal > state->ordinal); /* room, and no value */
+    while (fr_retiring_is_gone(retiring, row) ||
+           fr_segment_creation(segment, row).ordinal > state->ordinal); /* room, and no value */
     *value = (fr_archiving){
         .row = row, .until = state->newer->ordinal, .source = state->buffer, .place = row};
     value->from = fr_retiring_from(retiring, row, place);
@@ -133,6 +200,8 @@ bool fr_retire(fr_store *store, fr_segment *segment, const fr_version *state, ui
     const uint32_t most = FR_ARCHIVE_SOME;
     uint32_t count = most;
     bool enough = true;
+    fr_buffer *gone = fr_retire_find_gone(store, segment, state);
+    retiring.gone = gone ? (const uint64_t *)(const void *)gone->data : NULL;
     if (fr_retire_looks_up(state))
         fr_segment_index(segment);
     while (enough && count == most) {
@@ -140,5 +209,6 @@ bool fr_retire(fr_store *store, fr_segment *segment, const fr_version *state, ui
             store->seal_steps++;
         enough = count == 0 || fr_archive_enter(store, segment, retiring.some, count, moment);
     }
+    fr_buffer_release(store->buffers, gone);
     return enough;
 }

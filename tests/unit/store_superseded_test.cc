@@ -137,6 +137,42 @@ TEST_F(StoreSuperseded, NotByAlmostTheSameRows)
     ExpectKept(901, 4, 1, absent);
 }
 
+// A set that loses a row and gets another one each time: only those are archived.
+TEST_F(StoreSuperseded, OfASetThatChangesALittle)
+{
+    const uint32_t count = 2000, size = 200, turns = 220;
+    Make(count);
+    std::vector<std::vector<uint32_t>> written(count + 1, std::vector<uint32_t>{1});
+    std::vector<uint32_t> prims = range(1, size);
+    for (uint32_t turn = 0; turn < turns; turn++) {
+        if (turn % 7 == 0)
+            std::reverse(prims.begin(), prims.end());
+        prims[turn % size] = size + turn + 1;
+        std::vector<uint32_t> now = prims; // and some that come and go
+        for (uint32_t every = 2; every <= 70; every++)
+            if (turn % every == 0)
+                now.push_back(count - every);
+        Change(now);
+        for (uint32_t prim : now)
+            written[prim].push_back(last);
+        if (turn % 55 != 54)
+            continue;
+        for (uint32_t prim = 1; prim <= count; prim += 1 + prim % 3) {
+            const std::vector<uint32_t> &when = written[prim];
+            for (size_t back = 0; back < std::min<size_t>(3, when.size()); back++) {
+                uint32_t ordinal = when[when.size() - 1 - back];
+                ASSERT_EQ(Value(prim, ordinal), ordinal) << prim << " of " << last;
+            }
+        }
+        for (store_query *query : queries)
+            store_query_destroy(world, query);
+        queries.clear();
+    }
+    // Three values of each row that was in, and the list of states: much less than each of each.
+    const uint64_t states = 3 + 64, rows = (states + 2) * (size + 9) + 3 * (size + turns + 70);
+    EXPECT_LE(Figures().history_bytes, rows * (sizeof(store_row) + 24 + 16));
+}
+
 // Pairs of rows with the same sum of fingerprints.
 std::vector<uint32_t> alike(uint32_t count)
 {

@@ -32,6 +32,10 @@ static ovstage_api_status_t fr_filter_check_values(const ovstage_predicate_t *pr
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
                             "predicate %zu: values is NULL, but value_count = %zu", p,
                             predicate->value_count);
+    if (predicate->value_count > UINT32_MAX)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "predicate %zu: value_count = %zu is above the limit of %u", p,
+                            predicate->value_count, UINT32_MAX);
     for (size_t v = 0; v < predicate->value_count; v++)
         if (!predicate->values[v].ptr && predicate->values[v].length > 0)
             return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
@@ -75,15 +79,23 @@ static size_t fr_filter_value_count(const ovstage_predicate_t *predicate)
     return predicate->op == OVSTAGE_FILTER_OP_HAS ? 0 : predicate->value_count;
 }
 
-static size_t fr_filter_bytes(const ovstage_filter_t *filter, size_t attribute_count)
+/* False: more than there can be. */
+static bool fr_filter_bytes(const ovstage_filter_t *filter, size_t attribute_count,
+                            size_t *out_bytes)
 {
     size_t size_bytes = sizeof(fr_filter) + attribute_count * sizeof(ovx_token_t);
     for (size_t p = 0; filter && p < filter->count; p++) {
+        const ovstage_predicate_t *predicate = &filter->predicates[p];
         size_bytes += sizeof(fr_predicate);
-        for (size_t v = 0; v < fr_filter_value_count(&filter->predicates[p]); v++)
-            size_bytes += sizeof(ovx_string_t) + filter->predicates[p].values[v].length;
+        for (size_t v = 0; v < fr_filter_value_count(predicate); v++) {
+            size_bytes += sizeof(ovx_string_t);
+            if (__builtin_add_overflow(size_bytes, predicate->values[v].length, &size_bytes) ||
+                size_bytes > PTRDIFF_MAX)
+                return false;
+        }
     }
-    return size_bytes;
+    *out_bytes = size_bytes;
+    return true;
 }
 
 static ovstage_api_status_t fr_filter_name(fr_stage *stage, ovx_string_or_token_t name,
@@ -170,8 +182,10 @@ static ovstage_api_status_t fr_filter_copy(fr_stage *stage, const ovstage_filter
                                            const ovx_token_t *attributes, size_t count,
                                            fr_filter **out)
 {
-    size_t size_bytes = fr_filter_bytes(filter, count);
-    fr_filter *made = fr_memory_allocate(&stage->allocator, size_bytes, 16);
+    size_t size_bytes = SIZE_MAX;
+    fr_filter *made = NULL;
+    if (fr_filter_bytes(filter, count, &size_bytes))
+        made = fr_memory_allocate(&stage->allocator, size_bytes, 16);
     if (!made)
         return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a filter of %zu bytes",
                             size_bytes);

@@ -486,4 +486,40 @@ TEST_F(Hostile, what_is_not_there_takes_bad_arguments_too)
     works();
 }
 
+// Lengths that no text has: nothing of them is read.
+TEST_F(Hostile, R26_lengths_that_no_text_has)
+{
+    ovstage_instance_t *it = stage.instance;
+    const ovstage_query_handle_t query = stage.query(2);
+    const std::vector<float> values = ramp(2);
+    Payload payload(values, 2);
+    for (size_t length : {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 200, SIZE_MAX / 2 + 1}) {
+        const ovx_string_t huge{"/A", length};
+        const ovx_string_or_token_t name{0, huge};
+        uint64_t out = 9;
+        const ovx_string_t lists[][2] = {{huge, huge}, {{"a", 1}, huge}, {huge, {"/B", 200}}};
+        for (const auto &list : lists) {
+            const ovstage_predicate_t predicate{named(stage.token("a")), OVSTAGE_FILTER_OP_IN, list,
+                                                2};
+            const ovstage_filter_t filter{&predicate, 1};
+            refused(ovstage_query(it, &filter, nullptr, 0, &out), OVSTAGE_ERROR_OUT_OF_MEMORY);
+            EXPECT_EQ(out, 0u);
+        }
+        EXPECT_NE(
+            ovstage_write_attribute(it, query, name, 5, payload.data, OVSTAGE_PRIM_MODE_UPSERT)
+                .status,
+            OVSTAGE_OK);
+        EXPECT_NE(ovstage_delete_attributes(it, query, &name, 1, 5).status, OVSTAGE_OK);
+        EXPECT_NE(ovstage_get_attribute_write_floor(it, name, &out).status, OVSTAGE_OK);
+        const ovstage_map_desc_t desc{name, f32(), OVSTAGE_SEMANTIC_NONE, OVSTAGE_PRIM_MODE_UPSERT};
+        EXPECT_NE(ovstage_map_attribute(it, query, &desc, 5, nullptr, 0, &out).status, OVSTAGE_OK);
+        const std::string path = "/A";
+        const ovx_string_t fine = text(path);
+        EXPECT_NE(ovstage_clone(it, huge, &fine, 1, 5).status, OVSTAGE_OK);
+        EXPECT_NE(ovstage_clone(it, fine, &huge, 1, 5).status, OVSTAGE_OK);
+        EXPECT_NE(last_error(), "");
+    }
+    works();
+}
+
 } // namespace

@@ -11,10 +11,21 @@
 const fr_os *fr_os_current = &fr_os_linux;
 
 #ifdef FR_CHECK_LOCKS
-_Thread_local uint32_t fr_mutex_held;
+_Thread_local uint32_t fr_mutex_held, fr_mutex_held_long;
 _Thread_local uint64_t fr_mutex_looks;
 static _Thread_local uint64_t fr_all_looks;
-static _Atomic uint64_t fr_most_looks;
+static _Atomic uint64_t fr_most_looks, fr_client_calls;
+
+void fr_calls_client(void)
+{
+    if (fr_mutex_held + fr_mutex_held_long > 0)
+        fr_add_relaxed(&fr_client_calls, 1);
+}
+
+uint64_t fr_clients_called_under_locks(void)
+{
+    return fr_load_relaxed(&fr_client_calls);
+}
 
 uint64_t fr_looks(void)
 {

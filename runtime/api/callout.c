@@ -1,11 +1,14 @@
 #include "runtime/api/callout.h"
 
+#include "scheduler/os.h"
+
 #include <stddef.h>
 
 static _Thread_local fr_callout *fr_callout_top;
 
 void fr_callout_begin(fr_callout *callout, const void *owner)
 {
+    fr_calls_client();
     callout->owner = owner;
     callout->outer = fr_callout_top;
     callout->waited.list = NULL;

@@ -110,7 +110,13 @@ void fr_store_seal_layout(fr_store *store, const fr_floor_record *next)
         fr_tombstones_note_returns(store, segment, segment->seal_floor);
         segment = segment->seal_next == segment ? NULL : segment->seal_next;
     }
+#ifdef FR_MUTATE_LAYOUT_CALLS_DELETERS
     fr_seal_end(store);
+#else
+    /* The floor is being published: what is not wanted any more, clients' tensors among it, goes
+     * when that is over, with the folding that follows. */
+    fr_mutex_unlock_long(&store->seal_lock);
+#endif
 }
 
 /* The column stays in the list of the next seal, so that nothing of it is folded before. */

@@ -259,6 +259,51 @@ TEST(NestedRange, L8_a_piece_cannot_wait_for_what_waits_for_its_task)
     });
 }
 
+// Its keys got their places by a lower ordinal, in another order: so it is copied and goes, while
+// that ordinal is sealed.
+TEST_P(Nested, D10_a_deleter_of_what_a_seal_replaces_may_seal_and_wait)
+{
+    bounded("a deleter that seals, inside a seal", [&] {
+        const ovx_token_t names[2] = {stage.token("a"), stage.token("b")};
+        const std::vector<float> values = ramp(3);
+        const ovstage_query_handle_t up = stage.query({"/A", "/B", "/C"}),
+                                     down = stage.query({"/C", "/B", "/A"});
+        stage.finish(stage.write(up, names[1], 1, values));
+        stage.finish(stage.write(up, names[0], 1, values));
+        struct Sealing {
+            DLManagedTensorVersioned tensor{};
+            int64_t shape[1] = {3};
+            alignas(64) float values[3] = {5, 6, 7};
+            const Stage *stage = nullptr;
+            ovx_token_t other = 0;
+            int deleted = 0;
+        } sealing;
+        sealing.stage = &stage;
+        sealing.other = names[1];
+        sealing.tensor.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+        sealing.tensor.flags = DLPACK_FLAG_BITMASK_IS_COPIED;
+        sealing.tensor.manager_ctx = &sealing;
+        sealing.tensor.dl_tensor = {sealing.values, {kDLCPU, 0}, 1, f32(),
+                                    sealing.shape,  nullptr,     0};
+        sealing.tensor.deleter = [](DLManagedTensorVersioned *self) {
+            auto *it = static_cast<Sealing *>(self->manager_ctx);
+            it->deleted++;
+            it->stage->finish(it->stage->seal(4, OVSTAGE_SCOPE_INCLUDE, {it->other}));
+        };
+        const DLManagedTensorVersioned *pointer = &sealing.tensor;
+        ovstage_write_data_t data{};
+        data.managed_tensors = &pointer;
+        data.tensor_count = 1;
+        stage.finish(write(stage, down, names[0], 2, data));
+        EXPECT_EQ(sealing.deleted, 0); // it was adopted
+        stage.finish(stage.seal(1, OVSTAGE_SCOPE_INCLUDE, {names[0]}));
+        stage.finish(stage.seal(2, OVSTAGE_SCOPE_INCLUDE, {names[0]}));
+        EXPECT_EQ(stage.read(up, names[0], 2), (std::vector<float>{7, 6, 5}));
+        EXPECT_EQ(sealing.deleted, 1);
+        EXPECT_EQ(stage.floor(names[1]), 4u);
+    });
+}
+
 // Allocations of `held_bytes` or more wait, so that a call is under way for as long as a test
 // wants.
 struct HeldHeap {

@@ -8,6 +8,26 @@ uint64_t lock_rule_breaks(void)
     return fr_memory_under_locks();
 }
 
+uint64_t lock_rule_clients_called(void)
+{
+    return fr_clients_called_under_locks();
+}
+
+uint64_t lock_rule_call_clients(void)
+{
+    fr_mutex mutex = {0};
+    const uint64_t before = lock_rule_clients_called();
+    fr_calls_client();
+    fr_mutex_lock(&mutex);
+    fr_calls_client();
+    fr_mutex_unlock(&mutex);
+    fr_mutex_lock_long(&mutex);
+    fr_calls_client();
+    fr_mutex_unlock_long(&mutex);
+    fr_calls_client();
+    return lock_rule_clients_called() - before;
+}
+
 uint64_t lock_rule_most_looks(void)
 {
     return fr_most_looks_under_locks();

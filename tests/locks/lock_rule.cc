@@ -1,5 +1,6 @@
-// Linked to tests of other folders, which run against a library that counts allocations under
-// locks: there must be none; and how far walks go under locks: no further for more of anything.
+// Linked to tests of other folders, which run against a library that counts allocations and calls
+// of clients' code under locks: there must be none; and how far walks go under locks: no further
+// for more of anything.
 #include <gtest/gtest.h>
 
 #include "tests/locks/lock_rule.h"
@@ -7,7 +8,7 @@
 namespace
 {
 
-uint64_t meant = 0; // those that the test below makes
+uint64_t meant = 0, meant_calls = 0; // those that the tests below make
 // A few records of which each is found by a walk down a tree.
 const uint64_t most_looks = 300;
 
@@ -16,6 +17,12 @@ TEST(LockRule, SeesAnAllocationUnderALock)
     EXPECT_EQ(lock_rule_break(), 2u);
     meant += 2;
     EXPECT_EQ(lock_rule_break_long(), 0u);
+}
+
+TEST(LockRule, SeesClientsCalledUnderALock)
+{
+    EXPECT_EQ(lock_rule_call_clients(), 2u);
+    meant_calls += 2;
 }
 
 TEST(LockRule, SeesHowFarAWalkGoesUnderLocks)
@@ -31,6 +38,7 @@ class NothingIsAllocatedUnderALock : public ::testing::Environment
     void TearDown() override
     {
         EXPECT_EQ(lock_rule_breaks(), meant);
+        EXPECT_EQ(lock_rule_clients_called(), meant_calls);
         EXPECT_LE(lock_rule_most_looks(), most_looks);
     }
 };

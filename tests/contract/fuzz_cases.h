@@ -186,6 +186,9 @@ struct Payload {
     void spoil();
 };
 
+// One that no call was given.
+void forget_managed(const DLManagedTensorVersioned *tensor);
+
 // One thread's calls.
 class Client
 {

@@ -152,7 +152,7 @@ void Client::write_batch()
             writes.back().data.tensor_count = values[0].data.tensor_count;
             for (const DLManagedTensorVersioned *own : value.managed)
                 if (&value != &values[0])
-                    own->deleter(const_cast<DLManagedTensorVersioned *>(own));
+                    forget_managed(own);
         }
     }
     const uint64_t at = ordinal();

@@ -74,19 +74,22 @@ uint64_t bytes_of(DLDataType dtype)
     return (uint64_t(dtype.bits) * dtype.lanes + 7) / 8;
 }
 
-// Whether what may be read of it lies in the region: of very many elements an array's are not,
-// since there is no memory for them.
-bool lies_inside(const DLTensor &tensor)
+// Whether what may be read of it lies in the region. Of the rows of a fixed column only those that
+// are asked for; of an array all, unless there are so many that it is refused for that.
+bool lies_inside(const DLTensor &tensor, bool array)
 {
     double lowest = 0, highest = 0, product = 1;
     const auto size = static_cast<double>(bytes_of(tensor.dtype));
     for (int32_t k = tensor.ndim - 1; k >= 0; k--) {
-        const auto steps = static_cast<double>(
-            std::max<int64_t>(1, std::min<int64_t>(tensor.shape[k], int64_t(1) << 22)) - 1);
+        const int64_t most = array || k > 0 ? INT64_MAX : int64_t(1) << 20;
+        const auto steps =
+            static_cast<double>(std::max<int64_t>(1, std::min<int64_t>(tensor.shape[k], most)) - 1);
         const double step = tensor.strides ? static_cast<double>(tensor.strides[k]) : product;
         (step < 0 ? lowest : highest) += steps * step * size;
         product *= static_cast<double>(std::max<int64_t>(tensor.shape[k], 1));
     }
+    if (array && product > 1e6)
+        return product > 1e15;
     return lowest >= -double(half_bytes) && highest + size + 4096 <= double(half_bytes);
 }
 
@@ -114,6 +117,13 @@ void delete_managed(DLManagedTensorVersioned *self)
 }
 
 } // namespace
+
+void forget_managed(const DLManagedTensorVersioned *tensor)
+{
+    auto *managed = static_cast<Managed *>(tensor->manager_ctx);
+    managed->work = nullptr;
+    delete_managed(&managed->tensor);
+}
 
 void Payload::spoil()
 {
@@ -163,9 +173,9 @@ void Client::tensor(const Schema &schema, int64_t rows, DLTensor *out, Payload *
         out->device = DLDevice{static_cast<DLDeviceType>(bytes_.byte() % 20), bytes_.byte()};
     if (out->ndim > most_dimensions)
         out->ndim = most_dimensions;
-    if (out->ndim > 0 && !lies_inside(*out))
+    if (out->ndim > 0 && !lies_inside(*out, schema.array))
         out->strides = nullptr;
-    if (out->ndim > 0 && !lies_inside(*out))
+    if (out->ndim > 0 && !lies_inside(*out, schema.array))
         std::fill_n(shape, most_dimensions, 1);
     if (bytes_.once_in(64))
         out->shape = nullptr;
@@ -404,7 +414,9 @@ ovx_string_t Client::text()
         }();
         return {deep->data(), deep->size()};
     }
-    return {reinterpret_cast<const char *>(middle()), bytes_.byte()};
+    // Lengths that no text has are refused before a byte is looked at.
+    const uint64_t length = bytes_.once_in(8) ? UINT64_MAX - bytes_.byte() : bytes_.byte();
+    return {reinterpret_cast<const char *>(middle()), length};
 }
 
 } // namespace fuzz

@@ -268,7 +268,8 @@ void Client::process()
             world_.initialized++;
         break;
     case 2: {
-        const ovx_string_t filter = text();
+        ovx_string_t filter = text();
+        filter.length = std::min<size_t>(filter.length, 300);
         const ovstage_log_callback_t hear = [](ovstage_log_severity_t, double, ovx_string_t,
                                                void *) {};
         ok(ovstage_set_log_callback(

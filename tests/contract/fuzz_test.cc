@@ -63,11 +63,12 @@ template <typename Run> void seeds(const char *test, Run run)
                       " --gtest_filter=Fuzz." + test);
         std::snprintf(now_running, sizeof(now_running), "hangs: FR_FUZZ_SEED=%llu of %s\n",
                       static_cast<unsigned long long>(seed), test);
-        alarm(hang_s);
         if (tell)
             std::fprintf(stderr, "FR_FUZZ_SEED=%llu\n", static_cast<unsigned long long>(seed));
-        for (uint64_t i = 0; i < (one ? times : 1); i++)
+        for (uint64_t i = 0; i < (one ? times : 1); i++) {
+            alarm(hang_s);
             run(seed);
+        }
     }
     alarm(0);
     testing::Test::RecordProperty("programs", std::to_string(done));

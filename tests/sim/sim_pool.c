@@ -58,8 +58,10 @@ static bool may_reuse(const fr_sim_pool *pool, const fr_sim_memory *memory,
 {
     if (memory->freed.stream == stream)
         return true;
+    /* By events, default streams, or the host, which waited for the free before this call. */
     if (pool->reuse_events &&
-        fr_sim_clock_at(&stream->clock, memory->freed_slot) >= memory->freed_time)
+        (fr_sim_clock_at(&stream->clock, memory->freed_slot) >= memory->freed_time ||
+         fr_sim_clock_at(&fr_sim_state.host_clock, memory->freed_slot) >= memory->freed_time))
         return true;
     if (pool->reuse_opportunistic && memory->freed.stream->done >= memory->freed.number)
         return true;

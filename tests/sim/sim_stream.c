@@ -64,6 +64,8 @@ fr_sim_operation *fr_sim_push(fr_sim_stream *stream, fr_sim_operation_kind kind)
         stream->head = operation;
     stream->tail = operation;
     sim->pending++;
+    if (sim->options.background)
+        pthread_cond_broadcast(&sim->changed);
     return operation;
 }
 

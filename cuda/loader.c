@@ -55,6 +55,9 @@ static bool find_symbols(fr_cuda_library *library, const char *file)
         fr_cu_proc_address_result answer = FR_CU_PROC_ADDRESS_SYMBOL_NOT_FOUND;
         fr_cu_result result = get(symbol->name, &function, symbol->version,
                                   FR_CU_GET_PROC_ADDRESS_LEGACY_STREAM, &answer);
+        /* The placeholder that comes with the toolkit answers here already. */
+        if (result != FR_CU_ERROR_NOT_FOUND && !answer_is_fine(library, "cuGetProcAddress", result))
+            return false;
         if (result != FR_CU_SUCCESS || answer != FR_CU_PROC_ADDRESS_SUCCESS)
             function = NULL;
         if (!function && symbol->required) {

@@ -365,7 +365,7 @@ TEST_F(SimCheck, RandomProgramsAreReportedExactlyWhenTheyHaveARace)
         for (uint32_t step = 0; step < STEPS; step++) {
             uint32_t s = (uint32_t)(Next(&random) % STREAMS);
             for (uint32_t e = 0; e < STREAMS; e++) {
-                if (Next(&random) % 8 < (seed % 5 == 0 ? 1u : 6u)) {
+                if (Next(&random) % 16 < (seed % 5 == 0 ? 4u : 15u)) {
                     FR_SIM_OK(cu->cuStreamWaitEvent(streams[s], records[e], 0));
                     known[s] |= recorded[e];
                 }
@@ -385,7 +385,7 @@ TEST_F(SimCheck, RandomProgramsAreReportedExactlyWhenTheyHaveARace)
             else
                 FR_SIM_OK(
                     cu->cuMemcpyDtoHAsync(out.data() + first, memory + first, count, streams[s]));
-            if (Next(&random) % 4 != 0) {
+            if (Next(&random) % 16 != 0) {
                 FR_SIM_OK(cu->cuEventRecord(records[s], streams[s]));
                 recorded[s] = known[s];
             }

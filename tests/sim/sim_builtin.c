@@ -145,8 +145,23 @@ static void copy_strided(fr_sim_launch *launch, void **a, uint32_t width)
     }
 FR_SIM_WIDTHS(FR_SIM_KERNELS)
 
+/* (words, count, value): the kernel of the contract tests' image. */
+static void add(fr_sim_launch *launch, void **a)
+{
+    uint32_t count = number_in(a, 1);
+    const void *in = fr_sim_read(launch, address_in(a, 0), 4ull * count);
+    unsigned char *out = fr_sim_write(launch, address_in(a, 0), 4ull * count);
+    for (uint32_t i = 0; in && out && i < count; i++) {
+        uint32_t word = 0;
+        memcpy(&word, out + 4ull * i, 4);
+        word += number_in(a, 2);
+        memcpy(out + 4ull * i, &word, 4);
+    }
+}
+
 void fr_sim_builtin_register(void)
 {
+    static const uint32_t add_bytes[] = {8, 4, 4};
     static const uint32_t move_bytes[] = {8, 8, 8, 8, 8, 8, 4, 4};
     static const uint32_t fill_bytes[] = {8, 8, 8, 8, 8, 4, 4};
     static const uint32_t strided_bytes[] = {8, 8, sizeof(shape), 8};
@@ -157,6 +172,7 @@ void fr_sim_builtin_register(void)
     fr_sim_kernel_add("fr_fill_b" #width, fill_##width, 7, fill_bytes); \
     fr_sim_kernel_add("fr_strided_b" #width, strided_##width, 4, strided_bytes);
     FR_SIM_WIDTHS(FR_SIM_ADD)
+    fr_sim_kernel_add("fr_contract_add", add, 3, add_bytes);
     fr_sim_kernel_add("fr_spin", fr_sim_builtin_spin, 2, spin_bytes);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 4096, MOST_REPORTS = 4, MEMO = 64, SPLIT = UINT32_MAX };
+enum { BLOCK_BYTES = 4096, MOST_REPORTS = 4, MEMO = 64 };
 
 /* --- Clocks. --- */
 

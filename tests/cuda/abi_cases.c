@@ -1,0 +1,199 @@
+#include "tests/cuda/abi_cases.h"
+
+#include "cuda/driver.h"
+#include "cuda/error.h"
+
+/* True everywhere: what cuda.h has on every 64-bit system. */
+_Static_assert(sizeof(fr_cu_device_ptr) == 8, "");
+_Static_assert(sizeof(fr_cu_pool_properties) == 88, "");
+_Static_assert(sizeof(fr_cu_memory_access) == 12, "");
+_Static_assert(sizeof(fr_cu_memory_location) == 8, "");
+_Static_assert(sizeof(fr_cu_copy_2d) == 128, "");
+_Static_assert(sizeof(fr_cu_uuid) == 16, "");
+_Static_assert(sizeof(fr_cuda_driver) % sizeof(void *) == 0, "nothing but entry points");
+
+#ifdef FR_CUDA_TOOLKIT
+#include <cuda.h>
+
+bool abi_case_has_toolkit(void)
+{
+    return true;
+}
+
+int abi_case_toolkit_version(void)
+{
+    return CUDA_VERSION;
+}
+
+/* Layouts. */
+#define SAME_FIELD(ours, field, theirs, their_field) \
+    _Static_assert(offsetof(ours, field) == offsetof(theirs, their_field), #ours "." #field); \
+    _Static_assert(sizeof(((ours *)0)->field) == sizeof(((theirs *)0)->their_field), \
+                   #ours "." #field)
+_Static_assert(sizeof(fr_cu_device) == sizeof(CUdevice), "");
+_Static_assert(sizeof(fr_cu_result) == sizeof(CUresult), "");
+_Static_assert(sizeof(fr_cu_uuid) == sizeof(CUuuid), "");
+_Static_assert(sizeof(fr_cu_copy_2d) == sizeof(CUDA_MEMCPY2D), "");
+_Static_assert(sizeof(fr_cu_memory_access) == sizeof(CUmemAccessDesc), "");
+_Static_assert(sizeof(fr_cu_pool_properties) == sizeof(CUmemPoolProps), "");
+SAME_FIELD(fr_cu_memory_location, type, CUmemLocation, type);
+SAME_FIELD(fr_cu_memory_location, id, CUmemLocation, id);
+SAME_FIELD(fr_cu_memory_access, location, CUmemAccessDesc, location);
+SAME_FIELD(fr_cu_memory_access, flags, CUmemAccessDesc, flags);
+SAME_FIELD(fr_cu_pool_properties, allocation_type, CUmemPoolProps, allocType);
+SAME_FIELD(fr_cu_pool_properties, handle_types, CUmemPoolProps, handleTypes);
+SAME_FIELD(fr_cu_pool_properties, location, CUmemPoolProps, location);
+SAME_FIELD(fr_cu_pool_properties, win32_security_attributes, CUmemPoolProps,
+           win32SecurityAttributes);
+SAME_FIELD(fr_cu_pool_properties, max_size, CUmemPoolProps, maxSize);
+SAME_FIELD(fr_cu_pool_properties, usage, CUmemPoolProps, usage);
+SAME_FIELD(fr_cu_pool_properties, reserved, CUmemPoolProps, reserved);
+SAME_FIELD(fr_cu_copy_2d, src_x_bytes, CUDA_MEMCPY2D, srcXInBytes);
+SAME_FIELD(fr_cu_copy_2d, src_y, CUDA_MEMCPY2D, srcY);
+SAME_FIELD(fr_cu_copy_2d, src_type, CUDA_MEMCPY2D, srcMemoryType);
+SAME_FIELD(fr_cu_copy_2d, src_host, CUDA_MEMCPY2D, srcHost);
+SAME_FIELD(fr_cu_copy_2d, src_device, CUDA_MEMCPY2D, srcDevice);
+SAME_FIELD(fr_cu_copy_2d, src_array, CUDA_MEMCPY2D, srcArray);
+SAME_FIELD(fr_cu_copy_2d, src_pitch, CUDA_MEMCPY2D, srcPitch);
+SAME_FIELD(fr_cu_copy_2d, dst_x_bytes, CUDA_MEMCPY2D, dstXInBytes);
+SAME_FIELD(fr_cu_copy_2d, dst_y, CUDA_MEMCPY2D, dstY);
+SAME_FIELD(fr_cu_copy_2d, dst_type, CUDA_MEMCPY2D, dstMemoryType);
+SAME_FIELD(fr_cu_copy_2d, dst_host, CUDA_MEMCPY2D, dstHost);
+SAME_FIELD(fr_cu_copy_2d, dst_device, CUDA_MEMCPY2D, dstDevice);
+SAME_FIELD(fr_cu_copy_2d, dst_array, CUDA_MEMCPY2D, dstArray);
+SAME_FIELD(fr_cu_copy_2d, dst_pitch, CUDA_MEMCPY2D, dstPitch);
+SAME_FIELD(fr_cu_copy_2d, width_bytes, CUDA_MEMCPY2D, WidthInBytes);
+SAME_FIELD(fr_cu_copy_2d, height, CUDA_MEMCPY2D, Height);
+
+/* Numbers. */
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+#define SAME_NAME(name) SAME(FR_CU_##name, CU_##name)
+#define SAME_ERROR(name) SAME(FR_CU_##name, CUDA_##name)
+SAME_ERROR(SUCCESS);
+SAME_ERROR(ERROR_INVALID_VALUE);
+SAME_ERROR(ERROR_OUT_OF_MEMORY);
+SAME_ERROR(ERROR_NOT_INITIALIZED);
+SAME_ERROR(ERROR_DEINITIALIZED);
+SAME_ERROR(ERROR_STUB_LIBRARY);
+SAME_ERROR(ERROR_NO_DEVICE);
+SAME_ERROR(ERROR_INVALID_DEVICE);
+SAME_ERROR(ERROR_INVALID_IMAGE);
+SAME_ERROR(ERROR_INVALID_CONTEXT);
+SAME_ERROR(ERROR_PEER_ACCESS_UNSUPPORTED);
+SAME_ERROR(ERROR_CONTAINED);
+SAME_ERROR(ERROR_INVALID_HANDLE);
+SAME_ERROR(ERROR_NOT_FOUND);
+SAME_ERROR(ERROR_NOT_READY);
+SAME_ERROR(ERROR_ILLEGAL_ADDRESS);
+SAME_ERROR(ERROR_LAUNCH_TIMEOUT);
+SAME_ERROR(ERROR_PEER_ACCESS_ALREADY_ENABLED);
+SAME_ERROR(ERROR_CONTEXT_IS_DESTROYED);
+SAME_ERROR(ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+SAME_ERROR(ERROR_HOST_MEMORY_NOT_REGISTERED);
+SAME_ERROR(ERROR_HARDWARE_STACK_ERROR);
+SAME_ERROR(ERROR_ILLEGAL_INSTRUCTION);
+SAME_ERROR(ERROR_MISALIGNED_ADDRESS);
+SAME_ERROR(ERROR_INVALID_ADDRESS_SPACE);
+SAME_ERROR(ERROR_INVALID_PC);
+SAME_ERROR(ERROR_LAUNCH_FAILED);
+SAME_ERROR(ERROR_TENSOR_MEMORY_LEAK);
+SAME_ERROR(ERROR_NOT_PERMITTED);
+SAME_ERROR(ERROR_NOT_SUPPORTED);
+SAME_ERROR(ERROR_MPS_CLIENT_TERMINATED);
+SAME_ERROR(ERROR_STREAM_CAPTURE_UNSUPPORTED);
+SAME_ERROR(ERROR_STREAM_CAPTURE_INVALIDATED);
+SAME_ERROR(ERROR_STREAM_CAPTURE_MERGE);
+SAME_ERROR(ERROR_STREAM_CAPTURE_UNMATCHED);
+SAME_ERROR(ERROR_STREAM_CAPTURE_UNJOINED);
+SAME_ERROR(ERROR_STREAM_CAPTURE_ISOLATION);
+SAME_ERROR(ERROR_STREAM_CAPTURE_IMPLICIT);
+SAME_ERROR(ERROR_CAPTURED_EVENT);
+SAME_ERROR(ERROR_STREAM_CAPTURE_WRONG_THREAD);
+SAME_ERROR(ERROR_EXTERNAL_DEVICE);
+SAME_ERROR(ERROR_UNKNOWN);
+SAME_NAME(DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME_NAME(DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME_NAME(DEVICE_ATTRIBUTE_INTEGRATED);
+SAME_NAME(DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING);
+SAME_NAME(DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME_NAME(DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME_NAME(DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
+SAME_NAME(DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+SAME_NAME(STREAM_DEFAULT);
+SAME_NAME(STREAM_NON_BLOCKING);
+SAME_NAME(EVENT_DEFAULT);
+SAME_NAME(EVENT_BLOCKING_SYNC);
+SAME_NAME(EVENT_DISABLE_TIMING);
+SAME_NAME(MEMHOSTALLOC_PORTABLE);
+SAME_NAME(MEMHOSTALLOC_DEVICEMAP);
+SAME_NAME(MEMHOSTREGISTER_PORTABLE);
+SAME_NAME(MEMHOSTREGISTER_DEVICEMAP);
+SAME_NAME(MEMORYTYPE_HOST);
+SAME_NAME(MEMORYTYPE_DEVICE);
+SAME_NAME(MEMORYTYPE_ARRAY);
+SAME_NAME(MEMORYTYPE_UNIFIED);
+SAME_NAME(POINTER_ATTRIBUTE_CONTEXT);
+SAME_NAME(POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME_NAME(POINTER_ATTRIBUTE_DEVICE_POINTER);
+SAME_NAME(POINTER_ATTRIBUTE_HOST_POINTER);
+SAME_NAME(POINTER_ATTRIBUTE_BUFFER_ID);
+SAME_NAME(POINTER_ATTRIBUTE_IS_MANAGED);
+SAME_NAME(POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME_NAME(POINTER_ATTRIBUTE_RANGE_START_ADDR);
+SAME_NAME(POINTER_ATTRIBUTE_RANGE_SIZE);
+SAME_NAME(POINTER_ATTRIBUTE_MAPPED);
+SAME_NAME(POINTER_ATTRIBUTE_MEMPOOL_HANDLE);
+SAME_NAME(FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME_NAME(FUNC_ATTRIBUTE_NUM_REGS);
+SAME_NAME(MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES);
+SAME_NAME(MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC);
+SAME_NAME(MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES);
+SAME_NAME(MEMPOOL_ATTR_RELEASE_THRESHOLD);
+SAME_NAME(MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+SAME_NAME(MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+SAME_NAME(MEMPOOL_ATTR_USED_MEM_CURRENT);
+SAME_NAME(MEMPOOL_ATTR_USED_MEM_HIGH);
+SAME_NAME(MEM_ALLOCATION_TYPE_PINNED);
+SAME_NAME(MEM_LOCATION_TYPE_DEVICE);
+SAME(FR_CU_MEM_ACCESS_NONE, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+SAME(FR_CU_MEM_ACCESS_READ, CU_MEM_ACCESS_FLAGS_PROT_READ);
+SAME(FR_CU_MEM_ACCESS_READWRITE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+SAME(FR_CU_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_NONE);
+SAME(FR_CU_CAPTURE_STATUS_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+SAME(FR_CU_CAPTURE_STATUS_INVALIDATED, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+SAME(FR_CU_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL);
+SAME(FR_CU_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(FR_CU_CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME_NAME(GET_PROC_ADDRESS_LEGACY_STREAM);
+SAME(FR_CU_PROC_ADDRESS_SUCCESS, CU_GET_PROC_ADDRESS_SUCCESS);
+SAME(FR_CU_PROC_ADDRESS_SYMBOL_NOT_FOUND, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+SAME(FR_CU_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+
+/* All names of results. */
+#define SAME_RESULT(number, name) _Static_assert(number == CUDA_##name, #name);
+FR_CUDA_RESULTS(SAME_RESULT)
+
+int abi_case_results(void)
+{
+    int count = 0;
+#define COUNT(number, name) count++;
+    FR_CUDA_RESULTS(COUNT)
+#undef COUNT
+    return count;
+}
+#else
+bool abi_case_has_toolkit(void)
+{
+    return false;
+}
+
+int abi_case_toolkit_version(void)
+{
+    return 0;
+}
+
+int abi_case_results(void)
+{
+    return 0;
+}
+#endif

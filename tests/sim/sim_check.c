@@ -325,7 +325,7 @@ void fr_sim_check(fr_sim_launch *launch, fr_sim_memory *memory, uint64_t offset,
             memory->blocks[block] = next_state(&view, memory->blocks[block]);
         } else {
             check_cells(&view, cells, first, count);
-            bool same = count == end && access != FR_SIM_READ;
+            bool same = count == end;
             for (uint64_t i = 1; same && i < end; i++)
                 same = cells[i] == cells[0];
             if (same) {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 256, GAP = 256, POISON_MADE = 0xcd, POISON_FREED = 0xdb };
+enum { ALIGNMENT = 256, GAP = 256, PAGE_BYTES = 4096, POISON_MADE = 0xcd, POISON_FREED = 0xdb };
 static const uint64_t MOST_POISON = 4u << 20, WORTH_GIVING_BACK = 64u << 10;
 
 /* --- Wild accesses: says which memory it was, and lets the fault happen. --- */
@@ -37,26 +37,44 @@ static void wild_access(int number, siginfo_t *info, void *context)
     sigaction(SIGSEGV, &old_action, NULL);
 }
 
+/* Arenas stay mapped from one simulation to the next: it is much work for some sanitizers. */
+typedef struct arena {
+    char *base, *view;
+} arena;
+
+static arena arenas[FR_SIM_MAX_DEVICES];
+
+static bool arena_map(arena *made)
+{
+    if (made->base)
+        return true;
+    int file = memfd_create("simulated device", MFD_CLOEXEC);
+    if (file < 0)
+        return false;
+    void *view = MAP_FAILED, *base = MAP_FAILED;
+    if (ftruncate(file, (off_t)FR_SIM_ARENA_BYTES) == 0) {
+        view = mmap(NULL, FR_SIM_ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                    file, 0);
+        base = mmap(NULL, FR_SIM_ARENA_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    }
+    close(file);
+    if (view == MAP_FAILED || base == MAP_FAILED)
+        return false;
+    madvise(view, FR_SIM_ARENA_BYTES, MADV_DONTDUMP);
+    madvise(base, FR_SIM_ARENA_BYTES, MADV_DONTDUMP);
+    *made = (arena){base, view};
+    return true;
+}
+
 bool fr_sim_devices_open(void)
 {
     fr_sim *sim = &fr_sim_state;
     for (uint32_t i = 0; i < sim->options.device_count; i++) {
         fr_sim_device *device = &sim->devices[i];
-        *device = (fr_sim_device){.fail_operation = device->fail_operation,
-                                  .fail_result = device->fail_result};
-        int file = memfd_create("simulated device", MFD_CLOEXEC);
-        if (file < 0 || ftruncate(file, (off_t)FR_SIM_ARENA_BYTES) != 0)
+        if (!arena_map(&arenas[i]))
             return false;
-        void *view = mmap(NULL, FR_SIM_ARENA_BYTES, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_NORESERVE, file, 0);
-        void *base = mmap(NULL, FR_SIM_ARENA_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
-        close(file);
-        if (view == MAP_FAILED || base == MAP_FAILED)
-            return false;
-        madvise(view, FR_SIM_ARENA_BYTES, MADV_DONTDUMP);
-        madvise(base, FR_SIM_ARENA_BYTES, MADV_DONTDUMP);
-        device->view = view;
-        device->base = base;
+        device->view = arenas[i].view;
+        device->base = arenas[i].base;
         device->brk = GAP; /* no allocation begins at the arena's own address */
     }
     if (!handler_is_set) {
@@ -64,6 +82,11 @@ bool fr_sim_devices_open(void)
         handler_is_set = sigaction(SIGSEGV, &action, &old_action) == 0;
     }
     return true;
+}
+
+static uint64_t whole_pages(uint64_t size)
+{
+    return (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
 void fr_sim_devices_close(void)
@@ -77,10 +100,8 @@ void fr_sim_devices_close(void)
             free(device->memory[k]);
         }
         free(device->memory);
-        if (device->base)
-            munmap(device->base, FR_SIM_ARENA_BYTES);
         if (device->view)
-            munmap(device->view, FR_SIM_ARENA_BYTES);
+            madvise(device->view, whole_pages(device->brk), MADV_REMOVE);
         *device = (fr_sim_device){0};
     }
 }
@@ -219,9 +240,8 @@ void fr_sim_memory_release(fr_sim_memory *memory)
         poison(memory, POISON_FREED);
         return;
     }
-    uintptr_t page = 4096, begin = (uintptr_t)fr_sim_memory_view(memory, memory->base);
-    uintptr_t first = (begin + page - 1) & ~(page - 1),
-              end = (begin + memory->capacity) & ~(page - 1);
+    uintptr_t begin = (uintptr_t)fr_sim_memory_view(memory, memory->base);
+    uintptr_t first = whole_pages(begin), end = (begin + memory->capacity) & ~(PAGE_BYTES - 1ul);
     madvise((void *)first, end - first, MADV_REMOVE);
 }
 

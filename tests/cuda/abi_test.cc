@@ -1,5 +1,5 @@
-// Our words for the driver's interface, and NVIDIA's. The comparison itself is made by the compiler,
-// in abi_cases*.c, where the toolkit is installed.
+// Our words for the driver's interface, and NVIDIA's. The comparison itself is made by the
+// compiler, in abi_cases*.c, where the toolkit is installed.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Capture of graphs elsewhere in the process: cuda.md 2.5, rule by rule.
+// Capture of graphs elsewhere in the process, rule by rule.
 #include <thread>
 
 #include "tests/sim/sim_fixture.h"

@@ -1,5 +1,5 @@
-// The checker is exact: every wait that is left out is reported, in every order of work, and nothing
-// else is.
+// The checker is exact: every wait that is left out is reported, in every order of work, and
+// nothing else is.
 #include "tests/sim/sim_fixture.h"
 
 namespace

@@ -1,4 +1,5 @@
-// Errors: handles, contexts, calls that fail, sticky errors, kernels; cuda.md 1.3, 2.4, 2.5 and 4.3.
+// Errors: handles, contexts, calls that fail, sticky errors, host functions; kernels and threads.
+#include <atomic>
 #include <thread>
 
 #include "tests/sim/sim_fixture.h"
@@ -379,7 +380,7 @@ TEST_F(SimFault, ASpinKernelHoldsItsStreamUntilTheFlag)
     FR_SIM_OK(cu->cuStreamSynchronize(b));
     for (int i = 0; i < 10; i++)
         EXPECT_EQ(cu->cuStreamQuery(a), (fr_cu_result)FR_CU_ERROR_NOT_READY);
-    std::thread other([&] { __atomic_store_n(flag, 1u, __ATOMIC_RELEASE); });
+    std::thread other([&] { reinterpret_cast<std::atomic<uint32_t> *>(flag)->store(1); });
     EXPECT_EQ(cu->cuStreamSynchronize(a), 0u);
     other.join();
 }
@@ -488,7 +489,7 @@ TEST_F(SimFault, InTheBackgroundWorkGoesOnWithoutCalls)
     options.background = true;
     Open();
     uint32_t *flag = static_cast<uint32_t *>(Pinned(4));
-    __atomic_store_n(flag, 0u, __ATOMIC_RELAXED);
+    *flag = 0;
     FR_SIM_OK(cu->cuStreamWriteValue32(Stream(), (uintptr_t)flag, 1, 0));
     while (fr_sim_operations_run() == 0)
         std::this_thread::yield();

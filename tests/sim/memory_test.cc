@@ -1,4 +1,4 @@
-// Memory of the device and pinned memory: cuda.md 2.2, 2.3 and 4.2, rule by rule.
+// Memory of devices and of the host, copies, peers, and what a pointer is, rule by rule.
 #include "tests/sim/sim_fixture.h"
 
 namespace

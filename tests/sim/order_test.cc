@@ -1,4 +1,4 @@
-// Events, streams and the order that CUDA gives to work: cuda.md 1.3 and 2.1, rule by rule.
+// Events, streams and the order that CUDA gives to work, rule by rule.
 #include "tests/sim/sim_fixture.h"
 
 namespace

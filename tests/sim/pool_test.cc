@@ -1,4 +1,4 @@
-// Stream-ordered memory: cuda.md 2.3, rule by rule.
+// Stream-ordered memory, rule by rule.
 #include "tests/sim/sim_fixture.h"
 
 namespace

@@ -1,5 +1,5 @@
-/* The kernels of the library, in C: scatter, gather, strided copy and fill for elements of 1, 2, 4, 8
- * and 16 bytes, and the spin kernel of tests. Arguments are those of the device code. */
+/* The kernels of the library, in C: scatter, gather, strided copy and fill for elements of 1, 2, 4,
+ * 8 and 16 bytes, and those of tests. Arguments are those of the device code. */
 #include "tests/sim/sim_internal.h"
 
 #include <stdio.h>

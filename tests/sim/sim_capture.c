@@ -1,5 +1,5 @@
-/* Capture of graphs: what it forbids to others, and what it does to streams and events. The work that
- * a stream captures is counted, not kept: there is no way here to launch a graph. */
+/* Capture of graphs: what it forbids to others, and what it does to streams and events. The work
+ * that a stream captures is counted, not kept: there is no way here to launch a graph. */
 #include "tests/sim/sim_internal.h"
 
 #include <stdlib.h>

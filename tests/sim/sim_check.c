@@ -215,6 +215,9 @@ static uint32_t after_read(const fr_sim_view *view, const state *old)
     uint32_t last = first;
     for (uint32_t r = before.readers; r; r = READER(r)->next) {
         uint32_t who = READER(r)->trace;
+#ifdef FR_MUTATE_SIM_ONE_READER_IS_KEPT
+        continue;
+#endif
         if (is_before(view, who))
             continue;
         uint32_t kept = list_add(&readers, sizeof(reader));
@@ -265,6 +268,9 @@ static uint32_t step(const fr_sim_view *view, uint32_t number)
             return number;
         return after_read(view, &old);
     }
+#ifdef FR_MUTATE_SIM_READERS_MAY_BE_OVERTAKEN
+    return write_state(view);
+#endif
     for (uint32_t r = old.readers; r; r = READER(r)->next)
         if (!is_before(view, READER(r)->trace))
             tell(view, FR_SIM_RACE, ", and nothing orders it after the read: ", READER(r)->trace);
@@ -318,7 +324,11 @@ void fr_sim_check(fr_sim_launch *launch, fr_sim_memory *memory, uint64_t offset,
                 if (!cells)
                     abort();
                 for (uint64_t i = 0; i < end; i++)
+#ifdef FR_MUTATE_SIM_BLOCKS_ARE_WHOLE
+                    cells[i] = next;
+#else
                     cells[i] = i >= first && i < first + count ? next : whole;
+#endif
                 memory->cells[block] = cells;
             }
         } else if (!cells) {

@@ -42,10 +42,7 @@ static fr_cu_result init(unsigned int flags)
 fr_cu_result cuInit(unsigned int flags)
 {
     /* A program that knows nothing of the simulator opens it by this. */
-    if (!fr_sim_state.is_open) {
-        fr_sim_options options = fr_sim_environment_options();
-        fr_sim_open(&options);
-    }
+    fr_sim_open_if_closed();
     FR_SIM_ENTRY(cuInit, FR_SIM_NEEDS_NOTHING, init(flags));
 }
 

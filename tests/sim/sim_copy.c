@@ -143,7 +143,9 @@ static bool settle_host(fr_sim_copy *copy, place dst, place src)
         return false;
     }
     if (src != PLACE_DEVICE) {
+#ifndef FR_MUTATE_SIM_SOURCE_MAY_CHANGE
         copy->check_source = true;
+#endif
         copy->checksum = checksum_of(copy);
         copy->writes = host_write_count;
     }

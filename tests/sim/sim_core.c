@@ -93,7 +93,11 @@ static slot *slot_of(fr_sim_object kind, uintptr_t handle)
     if (handle >> 48 != TAG + kind || index >= table->count)
         return NULL;
     slot *found = &table->slots[index];
-    if (!found->object || (found->generation & ((1u << GENERATION_BITS) - 1)) != generation)
+#ifndef FR_MUTATE_SIM_HANDLES_HAVE_NO_GENERATION
+    if ((found->generation & ((1u << GENERATION_BITS) - 1)) != generation)
+        return NULL;
+#endif
+    if (!found->object)
         return NULL;
     return found;
 }
@@ -215,10 +219,9 @@ void fr_sim_close(void)
     pthread_mutex_unlock(&fr_sim_state.lock);
 }
 
-void fr_sim_open(const fr_sim_options *options)
+static void open_locked(const fr_sim_options *options)
 {
     fr_sim *sim = &fr_sim_state;
-    pthread_mutex_lock(&sim->lock);
     close_locked();
     sim->generation++;
     sim->is_open = true;
@@ -245,7 +248,23 @@ void fr_sim_open(const fr_sim_options *options)
     fr_sim_calls_reset();
     fr_sim_reports_reset();
     fr_sim_builtin_register();
-    pthread_mutex_unlock(&sim->lock);
+}
+
+void fr_sim_open(const fr_sim_options *options)
+{
+    pthread_mutex_lock(&fr_sim_state.lock);
+    open_locked(options);
+    pthread_mutex_unlock(&fr_sim_state.lock);
+}
+
+void fr_sim_open_if_closed(void)
+{
+    pthread_mutex_lock(&fr_sim_state.lock);
+    if (!fr_sim_state.is_open) {
+        fr_sim_options options = fr_sim_environment_options();
+        open_locked(&options);
+    }
+    pthread_mutex_unlock(&fr_sim_state.lock);
 }
 
 static void leak(bool report, uint64_t count, const char *what)

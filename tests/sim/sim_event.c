@@ -155,7 +155,12 @@ static fr_cu_result wait_event(fr_cu_stream stream_handle, fr_cu_event handle, u
     if (result != FR_CU_SUCCESS)
         return result;
     fr_sim_operation *operation = fr_sim_push(stream, FR_SIM_DO_NOTHING);
+#ifdef FR_MUTATE_SIM_WAIT_TAKES_THE_STREAM
+    fr_sim_stream *latest = event->point.stream;
+    fr_sim_wait_for(operation, (fr_sim_point){latest, latest->submitted}, &latest->clock);
+#else
     fr_sim_wait_for(operation, event->point, &event->clock);
+#endif
     return FR_CU_SUCCESS;
 }
 
@@ -179,7 +184,9 @@ static fr_cu_result query(fr_cu_event handle)
         return FR_CU_SUCCESS;
     if (!fr_sim_poll(event->point))
         return FR_CU_ERROR_NOT_READY;
+#ifndef FR_MUTATE_SIM_QUERY_ORDERS_NOTHING
     fr_sim_host_joins(&event->clock);
+#endif
     return event->context->sticky;
 }
 

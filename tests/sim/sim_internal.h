@@ -263,11 +263,12 @@ typedef struct fr_sim {
     uint32_t slot_count, memory_count, stream_count;
     uint64_t thread_count, pending, operations_run, ticks;
     fr_sim_stream *host_stream; /* whose head is a host function that was handed over */
-    bool host_function_runs;
+    bool host_function_is_slow; /* nobody waits for it by the way */
 } fr_sim;
 extern fr_sim fr_sim_state;
 
 /* sim_core.c */
+void fr_sim_open_if_closed(void); /* with the environment's options; without the lock */
 uint64_t fr_sim_random(void);
 uint32_t fr_sim_random_below(uint32_t limit);
 void *fr_sim_allocate(size_t size_bytes); /* zeros; ends the process without memory */
@@ -375,7 +376,6 @@ void fr_sim_streams_reset(void);
 /* sim_run.c */
 void fr_sim_run_until(fr_sim_point point); /* waits for the outside, too */
 void fr_sim_run_all(int device);           /* -1: of all; the same */
-bool fr_sim_run_possible(void);            /* all that is not blocked; true: nothing is left */
 bool fr_sim_poll(fr_sim_point point);
 void fr_sim_run_after_call(void);
 void fr_sim_host_joins(const fr_sim_clock *clock);

@@ -351,7 +351,9 @@ static fr_cu_result release(fr_cu_device_ptr address)
     fr_sim_memory *memory = fr_sim_memory_find(address);
     if (!memory || memory->base != address || !memory->live || memory->device < 0)
         return FR_CU_ERROR_INVALID_VALUE;
+#ifndef FR_MUTATE_SIM_FREE_DOES_NOT_WAIT
     fr_sim_run_all(memory->device);
+#endif
     if (memory->kind == FR_SIM_MEMORY_POOL) {
         memory->pool->used_bytes -= memory->capacity;
         memory->pool->reserved_bytes -= memory->capacity;

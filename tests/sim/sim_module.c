@@ -219,6 +219,9 @@ static void take_arguments(fr_sim_operation *operation, void **arguments)
     operation->argument_bytes = fr_sim_allocate(FR_SIM_ARGUMENT_BYTES);
     for (uint32_t i = 0; i < function->argument_count; i++) {
         operation->arguments[i] = operation->argument_bytes + at;
+#ifdef FR_MUTATE_SIM_ARGUMENTS_STAY_THE_CALLERS
+        operation->arguments[i] = arguments[i];
+#endif
         memcpy(operation->arguments[i], arguments[i], function->argument_bytes[i]);
         at += (function->argument_bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }

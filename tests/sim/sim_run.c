@@ -9,6 +9,7 @@ enum {
     MOST_REFUSALS = 4,
     SPIN_LOOK_NS = 200 * 1000,
     HOST_FUNCTION_NS = 50 * 1000 * 1000,
+    DRAIN_NS = 1000 * 1000 * 1000,
     SECOND_NS = 1000 * 1000 * 1000,
     STUCK_SECONDS = 10
 };
@@ -104,13 +105,18 @@ static void run(fr_sim_stream *stream)
     fr_sim_state.ticks++;
     if (device->fail_operation > 0 && --device->fail_operation == 0)
         fr_sim_context_fail(context, device->fail_result);
+#ifdef FR_MUTATE_SIM_FAILED_CONTEXT_GOES_ON
+    if (false) {
+#else
     if (context->sticky != FR_CU_SUCCESS) {
+#endif
         finish(stream); /* without effect; host functions are not called */
         return;
     }
     if (operation->kind == FR_SIM_DO_HOST_FUNCTION) {
         stream->in_host_function = true;
         fr_sim_state.host_stream = stream;
+        fr_sim_state.host_function_is_slow = false;
         pthread_cond_broadcast(&fr_sim_state.changed);
         return;
     }
@@ -222,22 +228,26 @@ void fr_sim_run_all(int device)
 }
 
 /* A host function is given a moment, so that what follows does not depend on the time it takes; one
- * that waits for the program is left alone. */
-static bool give_host_function_time(void)
+ * that waits for the program is left alone from then on, but by a drain. */
+static bool give_host_function_time(uint64_t ns)
 {
-    const fr_sim_stream *stream = fr_sim_state.host_stream;
-    if (!stream)
+    fr_sim *sim = &fr_sim_state;
+    const fr_sim_stream *stream = sim->host_stream;
+    if (!stream || (sim->host_function_is_slow && ns == HOST_FUNCTION_NS))
         return false;
     uint64_t number = stream->done;
-    while (fr_sim_state.host_stream == stream && stream->done == number)
-        if (!wait_for_change(HOST_FUNCTION_NS))
-            return false;
+    while (sim->host_stream == stream && stream->done == number) {
+        if (wait_for_change(ns))
+            continue;
+        sim->host_function_is_slow = true;
+        return false;
+    }
     return true;
 }
 
-bool fr_sim_run_possible(void)
+static bool run_possible(uint64_t ns)
 {
-    while (run_any() || give_host_function_time()) {
+    while (run_any() || give_host_function_time(ns)) {
     }
     return fr_sim_state.pending == 0;
 }
@@ -245,7 +255,7 @@ bool fr_sim_run_possible(void)
 bool fr_sim_drain(void)
 {
     pthread_mutex_lock(&fr_sim_state.lock);
-    bool all = !fr_sim_state.is_open || fr_sim_run_possible();
+    bool all = !fr_sim_state.is_open || run_possible(DRAIN_NS);
     join_idle(-1);
     pthread_mutex_unlock(&fr_sim_state.lock);
     return all;
@@ -274,13 +284,13 @@ void fr_sim_run_after_call(void)
     if (!sim->is_open || sim->pending == 0 || sim->options.mode == FR_SIM_LAZY)
         return;
     if (sim->options.mode == FR_SIM_EAGER) {
-        fr_sim_run_possible();
+        run_possible(HOST_FUNCTION_NS);
         return;
     }
     if (fr_sim_random_below(2) == 0)
         return;
     for (uint32_t left = 1 + fr_sim_random_below(3); left > 0 && run_any(); left--)
-        give_host_function_time();
+        give_host_function_time(HOST_FUNCTION_NS);
 }
 
 void fr_sim_host_joins(const fr_sim_clock *clock)
@@ -315,13 +325,11 @@ static void run_host_function(void)
     fr_sim_operation *operation = stream->head;
     /* The program may learn from the function that all before it is done, and go by that. */
     fr_sim_host_joins(&operation->clock);
-    sim->host_function_runs = true;
     fr_sim_this_thread()->in_host_function = true;
     pthread_mutex_unlock(&sim->lock);
     operation->host_function(operation->user);
     pthread_mutex_lock(&sim->lock);
     fr_sim_this_thread()->in_host_function = false;
-    sim->host_function_runs = false;
     sim->host_stream = NULL;
     stream->in_host_function = false;
     finish(stream);

@@ -24,10 +24,16 @@ void fr_sim_wait_for(fr_sim_operation *operation, fr_sim_point point, const fr_s
 static void join_legacy(fr_sim_stream *stream, fr_sim_operation *operation)
 {
     fr_sim_stream *legacy = stream->context->legacy;
+#ifndef FR_MUTATE_SIM_ALL_STREAMS_BLOCK
     if (stream->flags & FR_CU_STREAM_NON_BLOCKING)
         return;
+#endif
     if (stream != legacy) {
+#ifdef FR_MUTATE_SIM_LEGACY_IS_NOT_WAITED_FOR
+        if (false) {
+#else
         if (legacy->submitted > stream->legacy_joined) {
+#endif
             stream->legacy_joined = legacy->submitted;
             fr_sim_wait_for(operation, (fr_sim_point){legacy, legacy->submitted}, &legacy->clock);
         }

@@ -277,6 +277,64 @@ TEST_F(SimFault, HostFunctionsRunInOrderAndBlockTheirStreamOnly)
     }
 }
 
+void WaitForFlag(void *user)
+{
+    std::atomic<bool> *open = static_cast<std::atomic<bool> *>(user);
+    while (!open->load())
+        std::this_thread::yield();
+}
+
+TEST_F(SimFault, AHostFunctionThatWaitsForTheProgramStallsItsStreamOnly)
+{
+    for (fr_sim_mode mode : {FR_SIM_LAZY, FR_SIM_RANDOM, FR_SIM_EAGER}) {
+        options.mode = mode;
+        Open();
+        fr_cu_stream a = Stream(), b = Stream();
+        fr_cu_device_ptr memory = Memory(64), stalled = Memory(64);
+        std::atomic<bool> open(false);
+        FR_SIM_OK(cu->cuLaunchHostFunc(a, WaitForFlag, &open));
+        FR_SIM_OK(cu->cuMemsetD8Async(stalled, 1, 64, a));
+        for (int i = 0; i < 300; i++)
+            FR_SIM_OK(cu->cuMemsetD8Async(memory, (unsigned char)i, 64, b));
+        FR_SIM_OK(cu->cuStreamSynchronize(b));
+        EXPECT_EQ(Peek<uint8_t>(memory), (uint8_t)299);
+        EXPECT_EQ(Peek<uint8_t>(stalled), 0xcd);
+        open = true;
+        FR_SIM_OK(cu->cuStreamSynchronize(a));
+        EXPECT_EQ(Peek<uint8_t>(stalled), 1);
+    }
+}
+
+// Section: the end of the process.
+
+using SimFaultDeathTest = SimFault;
+
+TEST_F(SimFaultDeathTest, AProcessEndsThoughAHostFunctionWaits)
+{
+    static std::atomic<bool> never(false);
+    options.mode = FR_SIM_EAGER;
+    EXPECT_EXIT(
+        {
+            Open();
+            cu->cuLaunchHostFunc(Stream(), WaitForFlag, &never);
+            std::exit(3);
+        },
+        ::testing::ExitedWithCode(3), "");
+}
+
+TEST_F(SimFaultDeathTest, AProgramIsJudgedAtItsEndIfItWantsThat)
+{
+    EXPECT_EXIT(
+        {
+            setenv("FR_SIM_SUMMARY", "1", 1);
+            fr_cu_device_ptr memory = Memory(64);
+            cu->cuMemsetD8Async(memory, 1, 64, Stream("first"));
+            cu->cuMemsetD8Async(memory, 2, 64, Stream("second"));
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(99), "1 reports, seed [0-9]+(.|\n)*RACE");
+}
+
 // Section: kernels.
 
 TEST_F(SimFault, ModulesAndFunctionsAreChecked)

@@ -202,8 +202,8 @@ TEST_F(SimOrder, TheLegacyStreamOfAnotherDeviceIsAnother)
     fr_cu_device_ptr memory = Memory(64);
     FR_SIM_OK(cu->cuMemsetD8Async(memory, 1, 64, a));
     Use(1);
-    char out[64];
-    FR_SIM_OK(cu->cuMemcpyDtoHAsync(out, memory, 64, nullptr));
+    // To pinned memory: a copy that the call waits for would be an order.
+    FR_SIM_OK(cu->cuMemcpyDtoHAsync(Pinned(64), memory, 64, nullptr));
     EXPECT_TRUE(fr_sim_drain());
     ExpectReports(1, FR_SIM_RACE, "the legacy stream of device 1");
 }
@@ -233,6 +233,20 @@ TEST_F(SimOrder, PerThreadStreamIsOfTheThreadAndBlocking)
     EXPECT_EQ(flags, 0u);
 }
 
+TEST_F(SimOrder, TheLegacyStreamIsDoneWhenTheBlockingStreamsAre)
+{
+    fr_cu_stream a = Stream("a", FR_CU_STREAM_DEFAULT);
+    fr_cu_device_ptr memory = Memory(64);
+    fr_sim_hold(a, true);
+    FR_SIM_OK(cu->cuMemsetD8Async(memory, 1, 64, a));
+    for (int i = 0; i < 10; i++)
+        EXPECT_EQ(cu->cuStreamQuery(nullptr), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    fr_sim_hold(a, false);
+    FR_SIM_OK(cu->cuStreamSynchronize(nullptr));
+    EXPECT_EQ(cu->cuStreamQuery(nullptr), 0u);
+    EXPECT_EQ(Peek<uint8_t>(memory), 1);
+}
+
 TEST_F(SimOrder, ADestroyedBlockingStreamIsBeforeLaterLegacyWork)
 {
     fr_cu_stream a = Stream("a", FR_CU_STREAM_DEFAULT);
@@ -243,7 +257,7 @@ TEST_F(SimOrder, ADestroyedBlockingStreamIsBeforeLaterLegacyWork)
     FR_SIM_OK(cu->cuStreamDestroy(a));
     fr_cu_stream b = Stream();
     FR_SIM_OK(cu->cuStreamWaitEvent(b, event, 0));
-    FR_SIM_OK(cu->cuStreamQuery(b) == FR_CU_SUCCESS ? 0u : 0u);
+    FR_SIM_OK(cu->cuStreamSynchronize(b)); // a has run, and is gone
     FR_SIM_OK(cu->cuMemsetD8Async(memory, 2, 64, nullptr));
     FR_SIM_OK(cu->cuStreamSynchronize(nullptr));
     EXPECT_EQ(Peek<uint8_t>(memory), 2);

@@ -78,7 +78,7 @@ TEST_F(SimPool, TheFreeNeedsAWaitForEveryReader)
     fr_cu_stream a = Stream("a"), b = Stream("b"), c = Stream("c");
     fr_cu_event made = Event(), read = Event();
     fr_cu_device_ptr memory = Take(Pool(0, false, false, false), a);
-    char out[2][4096];
+    char *out[2] = {(char *)Pinned(4096), (char *)Pinned(4096)};
     FR_SIM_OK(cu->cuMemsetD8Async(memory, 1, 4096, a));
     FR_SIM_OK(cu->cuEventRecord(made, a));
     FR_SIM_OK(cu->cuStreamWaitEvent(b, made, 0));
@@ -156,7 +156,7 @@ TEST_F(SimPool, ReuseShowsAReaderThatWasForgotten)
     fr_cu_stream a = Stream("writer"), b = Stream("reader");
     fr_cu_event event = Event();
     fr_cu_device_ptr memory = Take(pool, a);
-    char out[4096] = {};
+    char *out = (char *)Pinned(4096);
     FR_SIM_OK(cu->cuMemsetD8Async(memory, 1, 4096, a));
     FR_SIM_OK(cu->cuEventRecord(event, a));
     FR_SIM_OK(cu->cuStreamWaitEvent(b, event, 0));

@@ -135,7 +135,7 @@ TEST_F(SimFault, HandlesOfAnotherKindAreTold)
     reports_are_meant = true;
     fr_cu_event event = Event();
     EXPECT_EQ(cu->cuStreamSynchronize((fr_cu_stream)event), bad_handle);
-    ExpectReports(1, FR_SIM_BAD_HANDLE, "is no stream but a event");
+    ExpectReports(1, FR_SIM_BAD_HANDLE, "is no stream, but of the kind: event");
     EXPECT_EQ(cu->cuStreamSynchronize((fr_cu_stream)&event), bad_handle);
     ExpectReports(1, FR_SIM_BAD_HANDLE, "is no stream");
 }

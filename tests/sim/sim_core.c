@@ -136,7 +136,7 @@ void *fr_sim_handle_find(fr_sim_object kind, const void *handle)
     else
         fr_sim_tell(FR_SIM_BAD_HANDLE, "%s: %p is no %s%s%s", fr_sim_call_name(), handle,
                     object_names[kind],
-                    tag > TAG && tag < TAG + FR_SIM_OBJECT_COUNT ? " but a " : "",
+                    tag > TAG && tag < TAG + FR_SIM_OBJECT_COUNT ? ", but of the kind: " : "",
                     tag > TAG && tag < TAG + FR_SIM_OBJECT_COUNT ? object_names[tag - TAG] : "");
     return NULL;
 }

@@ -343,7 +343,11 @@ TEST_F(SimFault, ModulesAndFunctionsAreChecked)
     fr_cu_function function = nullptr;
     EXPECT_EQ(cu->cuModuleLoadDataEx(&module, "no image", 0, nullptr, nullptr),
               (fr_cu_result)FR_CU_ERROR_INVALID_IMAGE);
-    FR_SIM_OK(cu->cuModuleLoadDataEx(&module, "// PTX", 0, nullptr, nullptr));
+    // No image says how long it is: nothing beyond its end is looked at.
+    std::vector<char> shortest = {'/', '/', 0}, none = {0};
+    EXPECT_EQ(cu->cuModuleLoadDataEx(&module, none.data(), 0, nullptr, nullptr),
+              (fr_cu_result)FR_CU_ERROR_INVALID_IMAGE);
+    FR_SIM_OK(cu->cuModuleLoadDataEx(&module, shortest.data(), 0, nullptr, nullptr));
     EXPECT_EQ(cu->cuModuleGetFunction(&function, module, "fr_no_such_kernel"),
               (fr_cu_result)FR_CU_ERROR_NOT_FOUND);
     FR_SIM_OK(cu->cuModuleGetFunction(&function, module, "fr_fill_b16"));

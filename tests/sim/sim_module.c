@@ -96,12 +96,11 @@ bool fr_sim_register_kernel(const char *name, fr_sim_kernel kernel, uint32_t arg
 
 /* --- Modules. --- */
 
-/* A fat binary, a cubin, or text that can be PTX. */
+/* A fat binary, a cubin, or text that can be PTX. No image says how long it is: a byte is looked at
+ * only after those before it. */
 static bool is_image(const char *image)
 {
-    static const unsigned char fat_binary[4] = {0x50, 0xed, 0x55, 0xba};
-    static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
-    if (memcmp(image, fat_binary, 4) == 0 || memcmp(image, elf, 4) == 0)
+    if (strncmp(image, "\x50\xed\x55\xba", 4) == 0 || strncmp(image, "\x7f\x45\x4c\x46", 4) == 0)
         return true;
     while (*image == ' ' || *image == '\n' || *image == '\t' || *image == '\r')
         image++;

@@ -9,7 +9,7 @@ enum {
     MOST_REFUSALS = 4,
     SPIN_LOOK_NS = 200 * 1000,
     HOST_FUNCTION_NS = 20 * 1000 * 1000,
-    DRAIN_NS = 1000 * 1000 * 1000,
+    DRAIN_TURNS = 500, /* of that time */
     SECOND_NS = 1000 * 1000 * 1000,
     STUCK_SECONDS = 10
 };
@@ -229,15 +229,15 @@ void fr_sim_run_all(int device)
 
 /* A host function is given a moment, so that what follows does not depend on the time it takes; one
  * that waits for the program is left alone from then on, but by a drain. */
-static bool give_host_function_time(uint64_t ns)
+static bool give_host_function_time(uint32_t turns)
 {
     fr_sim *sim = &fr_sim_state;
     const fr_sim_stream *stream = sim->host_stream;
-    if (!stream || (sim->host_function_is_slow && ns == HOST_FUNCTION_NS))
+    if (!stream || (sim->host_function_is_slow && turns == 1))
         return false;
     uint64_t number = stream->done;
     while (sim->host_stream == stream && stream->done == number) {
-        if (wait_for_change(ns))
+        if (wait_for_change(HOST_FUNCTION_NS) || --turns > 0)
             continue;
         sim->host_function_is_slow = true;
         return false;
@@ -245,9 +245,9 @@ static bool give_host_function_time(uint64_t ns)
     return true;
 }
 
-static bool run_possible(uint64_t ns)
+static bool run_possible(uint32_t turns)
 {
-    while (run_any() || give_host_function_time(ns)) {
+    while (run_any() || give_host_function_time(turns)) {
     }
     return fr_sim_state.pending == 0;
 }
@@ -255,7 +255,7 @@ static bool run_possible(uint64_t ns)
 bool fr_sim_drain(void)
 {
     pthread_mutex_lock(&fr_sim_state.lock);
-    bool all = !fr_sim_state.is_open || run_possible(DRAIN_NS);
+    bool all = !fr_sim_state.is_open || run_possible(DRAIN_TURNS);
     join_idle(-1);
     pthread_mutex_unlock(&fr_sim_state.lock);
     return all;
@@ -284,13 +284,13 @@ void fr_sim_run_after_call(void)
     if (!sim->is_open || sim->pending == 0 || sim->options.mode == FR_SIM_LAZY)
         return;
     if (sim->options.mode == FR_SIM_EAGER) {
-        run_possible(HOST_FUNCTION_NS);
+        run_possible(1);
         return;
     }
     if (fr_sim_random_below(2) == 0)
         return;
     for (uint32_t left = 1 + fr_sim_random_below(3); left > 0 && run_any(); left--)
-        give_host_function_time(HOST_FUNCTION_NS);
+        give_host_function_time(1);
 }
 
 void fr_sim_host_joins(const fr_sim_clock *clock)

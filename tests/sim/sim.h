@@ -56,7 +56,8 @@ FR_SIM_PUBLIC void fr_sim_close(void);
 FR_SIM_PUBLIC const fr_cuda_driver *fr_sim_driver(void);
 
 /* Runs all work that is in a stream, and what it waits for. A test ends with it: what never ran was
- * never checked. False when something is blocked: a held stream, a spin kernel. */
+ * never checked. False when something is blocked: a held stream, a spin kernel, a host function
+ * that does not end within 10 s. */
 FR_SIM_PUBLIC bool fr_sim_drain(void);
 
 /* --- Reports. --- */

@@ -390,8 +390,8 @@ static uint32_t fr_sort_unique(uint32_t *values, uint32_t count)
     return kept;
 }
 
-/* The named attributes. INCLUDE makes them known to the store; EXCLUDE skips those that it does not
- * know. */
+/* The named attributes, all of them known to the store from now on: one that is to be left out may
+ * get its first write until admission looks which there are. */
 static ovstage_api_status_t fr_advancing_resolve(fr_advancing *advancing,
                                                  const ovstage_write_floor_desc_t *desc)
 {
@@ -414,8 +414,11 @@ static ovstage_api_status_t fr_advancing_resolve(fr_advancing *advancing,
         ovx_string_or_token_t name = {desc->attributes[i], {NULL, 0}};
         fr_attribute *attribute = NULL;
         ovx_token_t token;
-        ovstage_api_status_t status =
-            fr_stage_attribute(stage, name, !advancing->excludes, &attribute, &token);
+        bool enters = true;
+#ifdef FR_MUTATE_EXCLUDE_SKIPS_UNKNOWN
+        enters = !advancing->excludes;
+#endif
+        ovstage_api_status_t status = fr_stage_attribute(stage, name, enters, &attribute, &token);
         if (status != OVSTAGE_OK)
             return status;
         if (attribute)

@@ -8,7 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/client.h"
+#include "tests/support/bounded.h"
+#include "tests/support/columns.h"
 #include "tests/support/looks.h"
 
 namespace
@@ -472,6 +473,53 @@ TEST(FloorOrder, many_threads_seal_at_once)
     for (auto &thread : threads)
         thread.join();
     EXPECT_EQ(stage.floor(), 100u);
+}
+
+// The allocation of room for so many attributes, or one more, waits, once it is armed.
+struct HeldRoom {
+    static constexpr size_t attributes = 1001;
+    std::atomic<bool> armed{false};
+    Event entered, open;
+    static void *allocate(size_t size_bytes, size_t alignment_bytes, void *user)
+    {
+        auto *self = static_cast<HeldRoom *>(user);
+        const size_t count = size_bytes / sizeof(uint32_t);
+        if (count >= attributes && count <= attributes + 1 && self->armed.exchange(false)) {
+            self->entered.set();
+            self->open.wait();
+        }
+        void *memory = nullptr;
+        return posix_memalign(&memory, alignment_bytes, size_bytes) == 0 ? memory : nullptr;
+    }
+    static void release(void *memory, size_t, void *)
+    {
+        std::free(memory);
+    }
+};
+
+// Its first write is accepted while the advance that leaves it out is on its way.
+TEST(FloorOnItsWay, D1_an_excluded_attribute_may_become_known_meanwhile)
+{
+    HeldRoom room;
+    flyrail_config_t made = config(1);
+    made.allocator = {HeldRoom::allocate, HeldRoom::release, &room};
+    Stage stage(made);
+    const ovstage_query_handle_t query = stage.query(1);
+    std::vector<ovx_token_t> known;
+    for (size_t k = 0; k < HeldRoom::attributes; k++)
+        known.push_back(stage.token("known" + std::to_string(k)));
+    for (ovx_token_t token : known)
+        stage.finish(stage.write(query, token, 9, {1}));
+    const ovx_token_t excluded = stage.token("excluded");
+    room.armed = true;
+    std::thread advance([&] { stage.finish(stage.seal(5, OVSTAGE_SCOPE_EXCLUDE, {excluded})); });
+    EXPECT_TRUE(room.entered.wait_for(hang_deadline));
+    stage.finish(stage.write(query, excluded, 3, {2}));
+    room.open.set();
+    advance.join();
+    EXPECT_EQ(stage.floor(excluded), 0u);
+    EXPECT_EQ(stage.floor(known[0]), 5u);
+    stage.finish(stage.write(query, excluded, 4, {3}));
 }
 
 } // namespace

@@ -390,8 +390,9 @@ static uint32_t fr_sort_unique(uint32_t *values, uint32_t count)
     return kept;
 }
 
-/* The named attributes, all of them known to the store from now on: one that is to be left out may
- * get its first write until admission looks which there are. */
+/* The named attributes, each with its record in the store, new ones too: one that is to be left out
+ * may become known (D1) before admission looks which are, and is told from the others by its
+ * record. */
 static ovstage_api_status_t fr_advancing_resolve(fr_advancing *advancing,
                                                  const ovstage_write_floor_desc_t *desc)
 {

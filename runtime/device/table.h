@@ -10,9 +10,9 @@
  *
  * Threads: every call may be made from any thread, and for one device from several at once. The
  * order that two threads' calls get in one stream is open. No call waits for work of a device,
- * except `close`; `open`, `pin` and an `allocate` that makes the pool grow may take milliseconds,
- * and any call may wait for another thread's that does. So none is made with an fr_mutex held, nor
- * on a path that must be short.
+ * except `close` and `unpin`; `open`, `pin` and an `allocate` that makes the pool grow may take
+ * milliseconds, and any call may wait for another thread's that does. So none is made with an
+ * fr_mutex held, nor on a path that must be short.
  *
  * Entering: what has a device, a stream or an event needs its device entered, on the thread that
  * calls: all calls but count, open, close, memory_bytes, enter and leave. Pairs nest as brackets
@@ -24,7 +24,8 @@
  *
  * Death: after a fault of kind FR_DEVICE_DEAD every call for that device answers that fault,
  * without reaching the driver, and what frees or ends does nothing: the process cannot get back
- * what lies there. No event is told done any more, not even one that was. */
+ * what lies there. `leave` and `close` are made as always. No event is told done any more, not even
+ * one that was. */
 #ifndef FR_RUNTIME_DEVICE_TABLE_H
 #define FR_RUNTIME_DEVICE_TABLE_H
 
@@ -170,8 +171,12 @@ typedef struct fr_device_table {
     bool (*record)(fr_device_stream stream, fr_device_event event, fr_device_fault *fault);
     /* The stream's next work runs after the record. The event may be of another device. */
     bool (*wait)(fr_device_stream stream, fr_device_event event, fr_device_fault *fault);
-    /* Any event, a client's too. */
+    /* LOST only with the device: DEAD. */
     fr_device_event_state (*look)(fr_device_event event, fr_device_fault *fault);
+    /* Of a client's event, of any device. LOST with REFUSED: the driver does not know it, or its
+     * last record is part of a graph's capture. */
+    fr_device_event_state (*look_client)(fr_device *device, uintptr_t event,
+                                         fr_device_fault *fault);
     /* REFUSED: the event is not of the stream's device, or the driver does not know it. */
     bool (*record_client)(fr_device_stream stream, uintptr_t event, fr_device_fault *fault);
     /* REFUSED: the driver does not know it, or its last record is part of a graph's capture. After

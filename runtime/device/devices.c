@@ -1,0 +1,199 @@
+#include "runtime/device/devices.h"
+
+#include "runtime/device/placed.h"
+
+#include <stdio.h>
+
+#define FR_PLACED_PER_SLAB 32
+/* A look takes a microsecond or so; what is being waited for takes more. */
+#define FR_DEVICES_DRAIN_PAUSE_NS UINT64_C(50000)
+
+void fr_device_fault_memory(fr_device_fault *fault, size_t size_bytes)
+{
+    fault->kind = FR_DEVICE_MEMORY;
+    fault->code = 0;
+    (void)snprintf(fault->text, sizeof(fault->text), "no memory for %zu bytes", size_bytes);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_table *table)
+{
+    fr_devices *devices = fr_memory_allocate_zero(allocator, sizeof(*devices), 16);
+    if (!devices)
+        return NULL;
+    devices->allocator = allocator;
+    devices->table = table;
+    fr_device_fault none;
+    devices->count = table->count(&none);
+    if (devices->count > FR_DEVICES_MAX)
+        devices->count = FR_DEVICES_MAX;
+    fr_slabs_open(&devices->placed, allocator, sizeof(fr_placed), FR_PLACED_PER_SLAB);
+    return devices;
+}
+
+static void fr_opened_close(fr_opened *opened)
+{
+    fr_devices *devices = opened->devices;
+    fr_device_fault fault;
+    fr_device_entry entry;
+    /* Of a device that cannot be entered nothing can be given back but what is the host's: its
+     * calls then do nothing. */
+    bool entered = devices->table->enter(opened->device, &entry, &fault);
+    fr_blocks_destroy(opened);
+    fr_streams_destroy(opened);
+    fr_fences_destroy(opened);
+    if (entered)
+        devices->table->leave(&entry);
+    devices->table->close(opened->device);
+    fr_memory_release(devices->allocator, opened, sizeof(*opened));
+}
+
+void fr_devices_destroy(fr_devices *devices)
+{
+    if (!devices)
+        return;
+    (void)fr_placed_bury(devices);
+    for (uint32_t k = 0; k < devices->count; k++) {
+        fr_opened *opened = fr_load_relaxed(&devices->opened[k]);
+        if (opened)
+            fr_opened_close(opened);
+    }
+    fr_slabs_close(&devices->placed, NULL);
+    fr_memory_release(devices->allocator, devices, sizeof(*devices));
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static fr_opened *fr_opened_make(fr_devices *devices, uint32_t index, fr_device_fault *fault)
+{
+    fr_opened *opened = fr_memory_allocate_zero(devices->allocator, sizeof(*opened), 16);
+    if (!opened) {
+        fr_device_fault_memory(fault, sizeof(*opened));
+        return NULL;
+    }
+    if (!devices->table->open(index, &opened->device, fault)) {
+        fr_memory_release(devices->allocator, opened, sizeof(*opened));
+        return NULL;
+    }
+    opened->devices = devices;
+    opened->place = (int32_t)index;
+    fr_fences_init(opened, devices->allocator);
+    fr_streams_init(opened, devices->allocator);
+    fr_blocks_init(opened, devices->allocator);
+    return opened;
+}
+
+fr_opened *fr_devices_open(fr_devices *devices, int32_t place, fr_device_fault *fault)
+{
+    if (place < 0 || (uint32_t)place >= devices->count) {
+        fault->kind = FR_DEVICE_ABSENT;
+        fault->code = 0;
+        (void)snprintf(fault->text, sizeof(fault->text), "device %d of %u", (int)place,
+                       devices->count);
+        return NULL;
+    }
+    /* [devices.opened.read] pairs [devices.opened.publish] : all of it is there */
+    fr_opened *opened = fr_load_acquire(&devices->opened[place]);
+    if (opened)
+        return opened;
+    fr_mutex_lock_long(&devices->opening);
+    opened = fr_load_relaxed(&devices->opened[place]);
+    if (!opened)
+        opened = fr_opened_make(devices, (uint32_t)place, fault);
+    /* [devices.opened.publish] pairs [devices.opened.read], [devices.opened.look] : see there */
+    fr_store_release(&devices->opened[place], opened);
+    fr_mutex_unlock_long(&devices->opening);
+    return opened;
+}
+
+/* --- calls of the table ----------------------------------------------------------------------- */
+
+bool fr_opened_enter(fr_opened *opened, fr_device_entry *entry, fr_device_fault *fault)
+{
+    if (opened->devices->table->enter(opened->device, entry, fault))
+        return true;
+    fr_opened_note(opened, fault);
+    return false;
+}
+
+void fr_opened_leave(fr_opened *opened, fr_device_entry *entry)
+{
+    opened->devices->table->leave(entry);
+}
+
+void fr_opened_note(fr_opened *opened, const fr_device_fault *fault)
+{
+    int32_t none = 0;
+    if (fault->kind == FR_DEVICE_DEAD)
+        (void)fr_cas_relaxed(&opened->dead, &none, fault->code ? fault->code : -1);
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static uint64_t fr_opened_look_at_all(fr_opened *opened, fr_fence_call **due)
+{
+    fr_streams *streams = &opened->streams;
+    fr_mutex_lock(&opened->lock);
+    fr_own_stream *lists[3] = {streams->work, streams->gates,
+                               fr_load_relaxed(&opened->blocks.has_stream) ? &opened->blocks.stream
+                                                                           : NULL};
+    fr_mutex_unlock(&opened->lock);
+    uint64_t over = 0;
+    /* Streams come to the front of their lists, and never go. */
+    for (uint32_t k = 0; k < 3; k++)
+        for (fr_own_stream *stream = lists[k]; stream; stream = stream->next)
+            over += fr_fence_queue_look(opened, &stream->pending, false, due);
+    return over + fr_fence_queue_look(opened, &opened->fences.clients, true, due);
+}
+
+/* Whether anything was over. */
+static bool fr_opened_look(fr_opened *opened, fr_worker *worker)
+{
+    bool idle = false;
+    fr_fence_call *due = NULL;
+    fr_device_entry entry;
+    fr_device_fault fault;
+    /* [opened.looking.begin] pairs [opened.looking.end] : the queues as the last look left them */
+    if (fr_load_relaxed(&opened->looking) || !fr_cas_acquire(&opened->looking, &idle, true))
+        return false;
+    bool entered = fr_opened_enter(opened, &entry, &fault);
+    /* A device that cannot be entered any more still says so of each event. */
+    uint64_t over = fr_opened_look_at_all(opened, &due);
+    if (entered)
+        fr_opened_leave(opened, &entry);
+    /* [opened.looking.end] pairs [opened.looking.begin] : see there */
+    fr_store_release(&opened->looking, false);
+    while (due) {
+        fr_fence_call *next = due->next;
+        due->run(due, worker);
+        due = next;
+    }
+    /* [devices.pending.over] pairs [devices.pending.drained] : what followed from it is done */
+    (void)fr_sub_release(&opened->devices->pending, over);
+    return over > 0;
+}
+
+bool fr_devices_look(fr_devices *devices, fr_worker *worker)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < devices->count && fr_devices_busy(devices); k++) {
+        /* [devices.opened.look] pairs [devices.opened.publish] : see there */
+        fr_opened *opened = fr_load_acquire(&devices->opened[k]);
+        if (opened)
+            any = fr_opened_look(opened, worker) || any;
+    }
+    (void)fr_placed_bury(devices);
+    return any;
+}
+
+void fr_devices_drain(fr_devices *devices)
+{
+    _Atomic uint32_t nobody = 0;
+    /* [devices.pending.drained] pairs [devices.pending.over] : see there */
+    while (fr_load_acquire(&devices->pending) > 0) {
+        if (!fr_devices_look(devices, NULL))
+            (void)fr_os_current->futex_wait(&nobody, 0, FR_DEVICES_DRAIN_PAUSE_NS);
+    }
+    (void)fr_placed_bury(devices);
+}

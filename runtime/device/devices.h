@@ -1,0 +1,82 @@
+/* The devices that one instance uses: each is opened when it is first needed, never before.
+ *
+ * Everything that an instance does with a device goes through the table of device/table.h, between
+ * fr_opened_enter and fr_opened_leave: outside of these a thread's context is as its owner set it.
+ *
+ * Threads: all. Invariants: `opened[k]` is set once and stays until destroy. No function of the
+ * table is called with a lock held that a submission, a reader or a release may want: `lock` guards
+ * lists alone, `opening` is held by who opens a device, and whoever finds `looking` set goes on.
+ * Progress: fr_devices_look never waits for the device. Memory: fences, streams and blocks as many
+ * as were in use at once (fence.h, streams.h, blocks.h); all of it goes with destroy. */
+#ifndef FR_RUNTIME_DEVICE_DEVICES_H
+#define FR_RUNTIME_DEVICE_DEVICES_H
+
+#include "runtime/device/blocks.h"
+#include "runtime/device/fence.h"
+#include "runtime/device/streams.h"
+#include "runtime/device/table.h"
+#include "runtime/write/slabs.h"
+#include "scheduler/os.h"
+
+#define FR_DEVICES_MAX 64u
+
+typedef struct fr_devices fr_devices;
+
+/* One device as this instance uses it. */
+struct fr_opened {
+    fr_devices *devices;
+    int32_t place; /* its index */
+    fr_device *device;
+    fr_mutex lock; /* guards the lists of what follows; no call of the table while it is held */
+    _Atomic bool looking; /* one at a time looks at fences; set and cleared by who does */
+    fr_fences fences;
+    fr_streams streams;
+    fr_blocks blocks;
+    /* A code that the device does not recover from; 0: none. Set once, by who first meets it. */
+    _Atomic int32_t dead;
+};
+
+struct fr_devices {
+    const fr_allocator *allocator;
+    const fr_device_table *table;
+    uint32_t count;
+    fr_mutex opening;
+    _Atomic(fr_opened *) opened[FR_DEVICES_MAX];
+    fr_slabs placed;                     /* fr_placed */
+    _Atomic(struct fr_placed *) zombies; /* nobody refers to them; their fences may be pending */
+    _Atomic uint64_t pending;            /* fences that are not over */
+    _Atomic uint64_t device_bytes;       /* in blocks, free ones included */
+};
+
+/* No call of the table but its count. NULL without memory. */
+fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_table *table);
+/* Nothing refers to fences and placed payloads any more. NULL is fine. */
+void fr_devices_destroy(fr_devices *devices);
+
+/* Opens it if need be. NULL: the fault says why. */
+fr_opened *fr_devices_open(fr_devices *devices, int32_t place, fr_device_fault *fault);
+/* The calling thread's context is the device's until leave. False: not entered. */
+bool fr_opened_enter(fr_opened *opened, fr_device_entry *entry, fr_device_fault *fault);
+void fr_opened_leave(fr_opened *opened, fr_device_entry *entry);
+/* After a call of the table has failed: whether the device is of no use from now on. */
+void fr_opened_note(fr_opened *opened, const fr_device_fault *fault);
+static inline bool fr_opened_is_dead(const fr_opened *opened)
+{
+    return fr_load_relaxed(&opened->dead) != 0;
+}
+
+/* No memory of the host for so many bytes. */
+void fr_device_fault_memory(fr_device_fault *fault, size_t size_bytes);
+
+/* Looks once at what is under way on all devices, and does what follows from what is over. worker:
+ * the calling thread's, or NULL. Returns whether anything was over. */
+bool fr_devices_look(fr_devices *devices, fr_worker *worker);
+/* Whether anything is under way. */
+static inline bool fr_devices_busy(const fr_devices *devices)
+{
+    return fr_load_relaxed(&devices->pending) > 0;
+}
+/* Until nothing is under way. For teardown, when nobody adds work. */
+void fr_devices_drain(fr_devices *devices);
+
+#endif

@@ -1,0 +1,189 @@
+#include "runtime/device/placed.h"
+
+#include <string.h>
+
+fr_placed *fr_placed_make(fr_opened *opened, size_t size_bytes, fr_device_fault *fault)
+{
+    fr_devices *devices = opened->devices;
+    fr_placed *placed = fr_slabs_get(&devices->placed);
+    if (!placed) {
+        fr_device_fault_memory(fault, sizeof(*placed));
+        return NULL;
+    }
+    memset(placed, 0, sizeof(*placed));
+    placed->block = fr_blocks_take(opened, size_bytes, &placed->written, fault);
+    if (!placed->block) {
+        fr_slabs_put(&devices->placed, placed);
+        return NULL;
+    }
+    placed->opened = opened;
+    placed->address = placed->block->address;
+    placed->size_bytes = size_bytes;
+    placed->readers = placed->few;
+    placed->reader_capacity = FR_PLACED_FEW_READERS;
+    return placed;
+}
+
+void fr_placed_dispose(fr_placed *placed)
+{
+    fr_devices *devices = placed->opened->devices;
+    fr_placed *first = fr_load_relaxed(&devices->zombies);
+    do
+        placed->next = first;
+    /* [zombies.push] pairs [zombies.take] : what was done with the payload comes before its end */
+    while (!fr_cas_release(&devices->zombies, &first, placed));
+}
+
+/* --- fences ----------------------------------------------------------------------------------- */
+
+/* With the lock held: readers that are over go. */
+static void fr_placed_sweep(fr_placed *placed)
+{
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < placed->reader_count; k++) {
+        if (fr_fence_is_over(placed->readers[k]))
+            fr_fence_release(placed->readers[k]);
+        else
+            placed->readers[left++] = placed->readers[k];
+    }
+    placed->reader_count = left;
+}
+
+bool fr_placed_reserve_reader(fr_placed *placed)
+{
+    const fr_allocator *allocator = placed->opened->devices->allocator;
+    for (;;) {
+        fr_mutex_lock(&placed->lock);
+        fr_placed_sweep(placed);
+        uint32_t capacity = placed->reader_capacity;
+        bool room = placed->reader_count + placed->reserved < capacity;
+        placed->reserved += room;
+        fr_mutex_unlock(&placed->lock);
+        if (room)
+            return true;
+        fr_fence **more = fr_memory_allocate(allocator, 2 * capacity * sizeof(*more), 16);
+        if (!more)
+            return false;
+        fr_mutex_lock(&placed->lock);
+        fr_fence **old = placed->readers;
+        uint32_t old_capacity = placed->reader_capacity;
+        bool grown = old_capacity < 2 * capacity;
+        if (grown) {
+            memcpy(more, old, placed->reader_count * sizeof(*more));
+            placed->readers = more;
+            placed->reader_capacity = 2 * capacity;
+        }
+        fr_mutex_unlock(&placed->lock);
+        if (!grown)
+            fr_memory_release(allocator, more, 2 * capacity * sizeof(*more));
+        else if (old != placed->few)
+            fr_memory_release(allocator, old, old_capacity * sizeof(*old));
+    }
+}
+
+void fr_placed_enter_reader(fr_placed *placed, fr_fence *fence)
+{
+    if (fence)
+        fr_fence_retain(fence);
+    fr_mutex_lock(&placed->lock);
+    placed->reserved--;
+    if (fence)
+        placed->readers[placed->reader_count++] = fence;
+    fr_mutex_unlock(&placed->lock);
+}
+
+void fr_placed_enter_write(fr_placed *placed, fr_fence *fence)
+{
+    fr_fence_retain(fence);
+    fr_mutex_lock(&placed->lock);
+    fr_fence *before = placed->written;
+    placed->written = fence;
+    fr_mutex_unlock(&placed->lock);
+    fr_fence_release(before);
+}
+
+fr_fence *fr_placed_written(fr_placed *placed)
+{
+    fr_mutex_lock(&placed->lock);
+    fr_fence *written = placed->written;
+    if (written && fr_fence_look(written) == FR_FENCE_DONE)
+        written = NULL;
+    if (written)
+        fr_fence_retain(written);
+    fr_mutex_unlock(&placed->lock);
+    return written;
+}
+
+fr_fence *fr_placed_next_reader(fr_placed *placed, uint32_t *index)
+{
+    fr_fence *reader = NULL;
+    fr_mutex_lock(&placed->lock);
+    while (!reader && *index < placed->reader_count) {
+        reader = placed->readers[(*index)++];
+        if (fr_fence_is_over(reader))
+            reader = NULL;
+    }
+    if (reader)
+        fr_fence_retain(reader);
+    fr_mutex_unlock(&placed->lock);
+    return reader;
+}
+
+int32_t fr_placed_lost(fr_placed *placed)
+{
+    fr_mutex_lock(&placed->lock);
+    const fr_fence *written = placed->written;
+    int32_t code = written && fr_fence_look(written) == FR_FENCE_LOST ? written->code : 0;
+    fr_mutex_unlock(&placed->lock);
+    return code;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* Nobody else refers to it. */
+static bool fr_placed_is_free(fr_placed *placed)
+{
+    bool free = true;
+#ifndef FR_MUTATE_DEVICE_FREE_FORGETS_WRITE
+    free = !placed->written || fr_fence_is_over(placed->written);
+#endif
+#ifndef FR_MUTATE_DEVICE_FREE_FORGETS_READERS
+    for (uint32_t k = 0; k < placed->reader_count && free; k++)
+        free = fr_fence_is_over(placed->readers[k]);
+#endif
+    return free;
+}
+
+static void fr_placed_free(fr_placed *placed)
+{
+    fr_opened *opened = placed->opened;
+    fr_devices *devices = opened->devices;
+    fr_fence_release(placed->written);
+    for (uint32_t k = 0; k < placed->reader_count; k++)
+        fr_fence_release(placed->readers[k]);
+    if (placed->readers != placed->few)
+        fr_memory_release(devices->allocator, placed->readers,
+                          placed->reader_capacity * sizeof(fr_fence *));
+    fr_blocks_give(opened, placed->block);
+    fr_slabs_put(&devices->placed, placed);
+}
+
+bool fr_placed_bury(fr_devices *devices)
+{
+    if (!fr_load_relaxed(&devices->zombies))
+        return false;
+    /* [zombies.take] pairs [zombies.push] : see there */
+    fr_placed *list = fr_exchange_acquire(&devices->zombies, NULL);
+    bool left = false;
+    while (list) {
+        fr_placed *next = list->next;
+        if (fr_placed_is_free(list)) {
+            fr_placed_free(list);
+        } else {
+            fr_placed_dispose(list);
+            left = true;
+        }
+        list = next;
+    }
+    return left;
+}

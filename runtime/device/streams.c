@@ -1,0 +1,128 @@
+#include "runtime/device/streams.h"
+
+#include "runtime/device/devices.h"
+
+#define FR_STREAMS_PER_SLAB 16
+
+void fr_streams_init(fr_opened *opened, const fr_allocator *allocator)
+{
+    fr_slabs_open(&opened->streams.records, allocator, sizeof(fr_own_stream), FR_STREAMS_PER_SLAB);
+}
+
+static void fr_streams_end(fr_opened *opened, fr_own_stream *list)
+{
+    for (; list; list = list->next)
+        if (!list->ended)
+            opened->devices->table->stream_end(list->stream);
+}
+
+void fr_streams_destroy(fr_opened *opened)
+{
+    fr_streams_end(opened, opened->streams.work);
+    fr_streams_end(opened, opened->streams.gates);
+    fr_slabs_close(&opened->streams.records, NULL);
+}
+
+/* With the lock held: one of the lane's own, else one without work, else NULL. */
+static fr_own_stream *fr_streams_find(fr_own_stream *list, uint64_t lane)
+{
+    fr_own_stream *found = NULL;
+    for (fr_own_stream *stream = list; stream; stream = stream->next) {
+        if (stream->taken)
+            continue;
+        if (!stream->pending.first)
+            found = stream;
+        else if (stream->lane == lane)
+            return stream;
+    }
+#ifdef FR_MUTATE_DEVICE_STREAM_OF_ANOTHER_LANE
+    if (!found && list && !list->taken)
+        found = list;
+#endif
+    return found;
+}
+
+static fr_own_stream *fr_streams_find_any(fr_opened *opened, fr_stream_kind kind, uint64_t lane)
+{
+    fr_streams *streams = &opened->streams;
+    fr_mutex_lock(&opened->lock);
+    fr_own_stream *found =
+        fr_streams_find(kind == FR_STREAM_WORK ? streams->work : streams->gates, lane);
+    if (found) {
+        found->taken = true;
+        found->lane = lane;
+    }
+    fr_mutex_unlock(&opened->lock);
+    return found;
+}
+
+static fr_own_stream *fr_streams_make(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
+                                      fr_device_fault *fault)
+{
+    fr_streams *streams = &opened->streams;
+    fr_own_stream *made = fr_slabs_get(&streams->records);
+    if (!made) {
+        fr_device_fault_memory(fault, sizeof(*made));
+        return NULL;
+    }
+    if (!opened->devices->table->stream_make(opened->device, &made->stream, fault)) {
+        fr_opened_note(opened, fault);
+        fr_slabs_put(&streams->records, made);
+        return NULL;
+    }
+    made->pending = (fr_fence_queue){NULL, NULL};
+    made->lane = lane;
+    made->taken = true;
+    made->ended = false;
+    fr_own_stream **list = kind == FR_STREAM_WORK ? &streams->work : &streams->gates;
+    fr_mutex_lock(&opened->lock);
+    made->next = *list;
+    *list = made;
+    fr_mutex_unlock(&opened->lock);
+    return made;
+}
+
+/* One more of a kind that is limited: counted before it is made. */
+static bool fr_streams_may_make(fr_opened *opened, fr_stream_kind kind)
+{
+    uint32_t *count =
+        kind == FR_STREAM_WORK ? &opened->streams.work_count : &opened->streams.gate_count;
+    fr_mutex_lock(&opened->lock);
+    bool may = kind == FR_STREAM_GATE || *count < FR_STREAMS_MAX;
+    *count += may;
+    fr_mutex_unlock(&opened->lock);
+    return may;
+}
+
+fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
+                               bool *all_busy, fr_device_fault *fault)
+{
+    *all_busy = false;
+    fr_own_stream *found = fr_streams_find_any(opened, kind, lane);
+    if (found)
+        return found;
+    if (!fr_streams_may_make(opened, kind)) {
+        *all_busy = true;
+        return NULL;
+    }
+    fr_own_stream *made = fr_streams_make(opened, kind, lane, fault);
+    if (!made) {
+        fr_mutex_lock(&opened->lock);
+        (kind == FR_STREAM_WORK ? &opened->streams.work_count : &opened->streams.gate_count)[0]--;
+        fr_mutex_unlock(&opened->lock);
+    }
+    return made;
+}
+
+void fr_streams_give(fr_opened *opened, fr_own_stream *stream)
+{
+    fr_mutex_lock(&opened->lock);
+    stream->taken = false;
+    fr_mutex_unlock(&opened->lock);
+}
+
+void fr_streams_discard(fr_opened *opened, fr_own_stream *stream)
+{
+    opened->devices->table->stream_end(stream->stream);
+    stream->ended = true;
+}

@@ -1,0 +1,50 @@
+/* Our own streams on one device, and gates.
+ *
+ * A stream carries work of one lane at a time: a lane whose producers are not done must not hold up
+ * another one. So a stream with work that is not over is taken by its lane alone, and there are
+ * more streams as lanes need them, up to FR_STREAMS_MAX. A gate carries nothing but the waits of
+ * one op for what its source depends on; gates are not limited, since each of many stalled lanes
+ * needs its own.
+ *
+ * Threads: all; a stream is in use by one thread at a time, from take to give. Progress: short
+ * lock, no call of the table while it is held. Memory: as many streams as were busy at once. */
+#ifndef FR_RUNTIME_DEVICE_STREAMS_H
+#define FR_RUNTIME_DEVICE_STREAMS_H
+
+#include "runtime/device/fence.h"
+
+#ifdef FR_SHRINK
+#define FR_STREAMS_MAX 4u
+#else
+#define FR_STREAMS_MAX 32u
+#endif
+
+struct fr_own_stream {
+    fr_own_stream *next; /* of the device's list */
+    fr_device_stream stream;
+    fr_fence_queue pending;
+    uint64_t lane; /* whose work it carries */
+    bool taken;    /* by a thread; or it is of no use any more */
+    bool ended;
+};
+
+typedef struct fr_streams {
+    fr_slabs records;
+    fr_own_stream *work, *gates;
+    uint32_t work_count, gate_count;
+} fr_streams;
+
+typedef enum fr_stream_kind { FR_STREAM_WORK, FR_STREAM_GATE } fr_stream_kind;
+
+void fr_streams_init(fr_opened *opened, const fr_allocator *allocator);
+void fr_streams_destroy(fr_opened *opened); /* entered */
+
+/* For what a lane puts into it. Entered. NULL: the fault says why, or with *all_busy set there are
+ * FR_STREAMS_MAX, each with another lane's work. */
+fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
+                               bool *all_busy, fr_device_fault *fault);
+void fr_streams_give(fr_opened *opened, fr_own_stream *stream);
+/* In place of give: nobody takes it any more. Entered. */
+void fr_streams_discard(fr_opened *opened, fr_own_stream *stream);
+
+#endif

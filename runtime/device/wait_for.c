@@ -1,0 +1,56 @@
+#include "runtime/device/wait_for.h"
+
+/* Switched off by one reason at a time. */
+static bool fr_wait_is_left_out(fr_wait_reason reason)
+{
+#ifdef FR_MUTATE_DEVICE_NO_WAIT_DEP
+    return reason == FR_WAIT_PRODUCER;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_TARGET)
+    return reason == FR_WAIT_TARGET;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_READERS)
+    return reason == FR_WAIT_READER;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_SOURCE)
+    return reason == FR_WAIT_SOURCE;
+#else
+    (void)reason;
+    return false;
+#endif
+}
+
+bool fr_wait_for(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+                 const fr_fence *fence, fr_wait_reason reason, fr_device_fault *fault)
+{
+    if (!fence || fr_fence_look(fence) == FR_FENCE_DONE || fr_wait_is_left_out(reason))
+        return true;
+    /* What one of our streams has recorded comes before what it gets next. A client's handle says
+     * no such thing: it may be another stream by now. */
+    if (own && fence->stream == own)
+        return true;
+    if (opened->devices->table->wait(stream, fence->event, fault))
+        return true;
+    fr_opened_note(opened, fault);
+    return false;
+}
+
+bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+                     fr_placed *placed, fr_device_fault *fault)
+{
+    fr_fence *written = fr_placed_written(placed);
+    bool waits = fr_wait_for(opened, stream, own, written, FR_WAIT_SOURCE, fault);
+    fr_fence_release(written);
+    return waits;
+}
+
+bool fr_wait_to_write(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+                      fr_placed *placed, fr_device_fault *fault)
+{
+    fr_fence *written = fr_placed_written(placed), *reader;
+    bool waits = fr_wait_for(opened, stream, own, written, FR_WAIT_TARGET, fault);
+    fr_fence_release(written);
+    uint32_t index = 0;
+    while (waits && (reader = fr_placed_next_reader(placed, &index)) != NULL) {
+        waits = fr_wait_for(opened, stream, own, reader, FR_WAIT_READER, fault);
+        fr_fence_release(reader);
+    }
+    return waits;
+}

@@ -1,0 +1,27 @@
+/* Fences, streams, blocks and placed payloads on devices whose events the test fires. Each case
+ * answers what was not as it should be, or NULL. */
+#ifndef FR_TESTS_UNIT_DEVICE_CASES_H
+#define FR_TESTS_UNIT_DEVICE_CASES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const char *device_case_nothing_is_opened_early(void);
+const char *device_case_fences_are_over_in_order(void);
+const char *device_case_a_lane_keeps_its_stream(void);
+const char *device_case_streams_have_a_limit(void);
+const char *device_case_memory_comes_back(void);
+const char *device_case_reads_hold_memory(void);
+const char *device_case_writes_wait_for_all(void);
+const char *device_case_many_readers(void);
+const char *device_case_capture_waits_for_both(void);
+const char *device_case_a_refused_gate_is_not_used_again(void);
+const char *device_case_a_dead_device_loses(void);
+const char *device_case_each_call_fails(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

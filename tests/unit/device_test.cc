@@ -1,0 +1,23 @@
+// What runtime/device/ does with devices, by the calls that it makes.
+#include <gtest/gtest.h>
+
+#include "tests/unit/device_cases.h"
+
+#define DEVICE_CASE(name, function) \
+    TEST(Device, name) \
+    { \
+        EXPECT_STREQ(function(), nullptr); \
+    }
+
+DEVICE_CASE(NothingIsOpenedEarly, device_case_nothing_is_opened_early)
+DEVICE_CASE(FencesAreOverInOrder, device_case_fences_are_over_in_order)
+DEVICE_CASE(ALaneKeepsItsStream, device_case_a_lane_keeps_its_stream)
+DEVICE_CASE(StreamsHaveALimit, device_case_streams_have_a_limit)
+DEVICE_CASE(MemoryComesBack, device_case_memory_comes_back)
+DEVICE_CASE(ReadsHoldMemory, device_case_reads_hold_memory)
+DEVICE_CASE(WritesWaitForAll, device_case_writes_wait_for_all)
+DEVICE_CASE(ManyReaders, device_case_many_readers)
+DEVICE_CASE(CaptureWaitsForBoth, device_case_capture_waits_for_both)
+DEVICE_CASE(ARefusedGateIsNotUsedAgain, device_case_a_refused_gate_is_not_used_again)
+DEVICE_CASE(ADeadDeviceLoses, device_case_a_dead_device_loses)
+DEVICE_CASE(EachCallFails, device_case_each_call_fails)

@@ -27,8 +27,8 @@ static void print_angles(ovstage_instance_t *stage, const char *environment, ovx
     const float *angles = group.data.tensors[0].data;
     printf("%s: %g %g %g\n", environment, (double)angles[0], (double)angles[1], (double)angles[2]);
     ovstage_release_group(stage, &group);
-    ovstage_release_read(stage, read);
-    ovstage_release_query(stage, query);
+    example_forget(stage, ovstage_release_read(stage, read));
+    example_forget(stage, ovstage_release_query(stage, query));
 }
 
 int main(void)
@@ -75,8 +75,8 @@ int main(void)
     printf("%s\n", ovstage_get_last_op_error(stage, again).ptr);
 
     ovstage_release_op(stage, again);
-    ovstage_release_query(stage, joints);
-    ovstage_release_query(stage, elbow);
+    example_forget(stage, ovstage_release_query(stage, joints));
+    example_forget(stage, ovstage_release_query(stage, elbow));
     example_must(ovstage_destroy_instance(stage) == OVSTAGE_OK, "destroy_instance");
     return 0;
 }

@@ -42,6 +42,14 @@ static inline void example_finish(ovstage_instance_t *stage, ovstage_op_id_t op)
     example_must(ovstage_release_op(stage, op) == OVSTAGE_OK, "release_op");
 }
 
+/* Lets go of an op's id: nobody will ask for it, and one that is kept costs some bytes. Releases of
+ * reads, queries and lookups are ops too. */
+static inline void example_forget(ovstage_instance_t *stage, ovstage_enqueue_result_t result)
+{
+    ovstage_op_id_t op = example_accepted(result, "an op");
+    example_must(ovstage_release_op(stage, op) == OVSTAGE_OK, "release_op");
+}
+
 static inline ovx_token_t example_token(ovstage_instance_t *stage, ovx_string_t text)
 {
     ovx_token_t token = OVX_INVALID_TOKEN;

@@ -30,8 +30,8 @@ static void print_matches(ovstage_instance_t *stage, const char *what,
             printf("  %s\n", example_path(stage, &group.prims, i, path, sizeof(path)));
         ovstage_release_group(stage, &group);
     }
-    ovstage_release_read(stage, read);
-    ovstage_release_query(stage, query);
+    example_forget(stage, ovstage_release_read(stage, read));
+    example_forget(stage, ovstage_release_query(stage, query));
     example_finish(stage, reading);
     example_finish(stage, op);
 }
@@ -67,8 +67,8 @@ int main(void)
     print_matches(stage, "with less than 2.25 bar", &low, 1);
     print_matches(stage, "of these at least 22 kg", low_and_heavy, 2);
 
-    ovstage_release_query(stage, all);
-    ovstage_release_query(stage, wheels);
+    example_forget(stage, ovstage_release_query(stage, all));
+    example_forget(stage, ovstage_release_query(stage, wheels));
     example_must(ovstage_destroy_instance(stage) == OVSTAGE_OK, "destroy_instance");
     return 0;
 }

@@ -4,11 +4,15 @@
 #include <ovstage/ovstage.h>
 #include <ovx/path_dictionary/path_dictionary.h>
 
-static int fail(const char *what)
+static int fail_with(const char *what, ovx_string_t text)
 {
-    ovx_string_t text = ovstage_get_last_error();
     fprintf(stderr, "%s: %.*s\n", what, (int)text.length, text.ptr ? text.ptr : "");
     return 1;
+}
+
+static int fail(const char *what)
+{
+    return fail_with(what, ovstage_get_last_error());
 }
 
 int main(void)
@@ -36,8 +40,7 @@ int main(void)
     /* Write at moment 1, and seal it. Nothing is waited for yet; `rows` must live until the write
      * is complete. */
     float rows[2][3] = {{0, 0, 1.5f}, {2, 0, 0.5f}};
-    int64_t shape[1] = {2};
-    DLTensor tensor = {rows, {kDLCPU, 0}, 1, {kDLFloat, 32, 3}, shape, NULL, 0};
+    DLTensor tensor = {rows, {kDLCPU, 0}, 1, {kDLFloat, 32, 3}, (int64_t[]){2}, NULL, 0};
     ovstage_write_data_t data = {
         .tensors = &tensor, .tensor_count = 1, .semantic = OVSTAGE_SEMANTIC_POINT};
     ovx_string_or_token_t attribute = {.token = position};
@@ -48,12 +51,14 @@ int main(void)
     if (write.status != OVSTAGE_OK || seal.status != OVSTAGE_OK)
         return fail("write");
 
-    /* The seal comes after the write, so waiting for it is enough. What failed on the way is
-     * listed. */
+    /* The seal completes after the write, even over one that failed: only the write tells. */
     ovstage_op_wait_result_t waited = {0};
-    if (ovstage_wait_op(stage, seal.op_index, OVSTAGE_TIMEOUT_INFINITE, &waited) != OVSTAGE_OK ||
-        waited.error_op_id_count > 0)
-        return fail("wait");
+    if (ovstage_wait_op(stage, write.op_index, OVSTAGE_TIMEOUT_INFINITE, &waited) != OVSTAGE_OK)
+        return fail("wait for the write");
+    if (waited.error_op_id_count > 0)
+        return fail_with("write", ovstage_get_last_op_error(stage, waited.error_op_ids[0]));
+    if (ovstage_wait_op(stage, seal.op_index, OVSTAGE_TIMEOUT_INFINITE, NULL) != OVSTAGE_OK)
+        return fail("wait for the seal");
 
     /* Read the newest values at or below moment 1. A group never changes while it is held. */
     ovstage_ordinal_range_t latest = {.end_ordinal = 1};
@@ -69,7 +74,8 @@ int main(void)
         printf("%s %g %g %g\n", paths[i].ptr, (double)values[3 * i], (double)values[3 * i + 1],
                (double)values[3 * i + 2]);
 
-    /* Give back what was handed out, then the stage. */
+    /* Give back what was handed out, then the stage. Releases are ops, too: a loop would release
+     * their ids. */
     ovstage_release_op(stage, write.op_index);
     ovstage_release_op(stage, seal.op_index);
     ovstage_release_group(stage, &group);

@@ -62,7 +62,7 @@ static void show_moved(ovstage_instance_t *stage, ovstage_query_handle_t prims, 
         }
         ovstage_release_group(stage, &group);
     }
-    ovstage_release_read(stage, read);
+    example_forget(stage, ovstage_release_read(stage, read));
     example_finish(stage, op);
 }
 
@@ -86,7 +86,7 @@ static void show_children(ovstage_instance_t *stage, ovx_string_t path)
         printf("%.*s is below %.*s\n", (int)result.paths[i].string.length,
                result.paths[i].string.ptr, (int)path.length, path.ptr);
     ovstage_release_hierarchy_result(stage, &result);
-    ovstage_release_hierarchy(stage, lookup);
+    example_forget(stage, ovstage_release_hierarchy(stage, lookup));
 }
 
 int main(void)
@@ -114,8 +114,8 @@ int main(void)
     finish_frame(stage, 2);
     show_moved(stage, arm, 2);
 
-    ovstage_release_query(stage, elbow);
-    ovstage_release_query(stage, arm);
+    example_forget(stage, ovstage_release_query(stage, elbow));
+    example_forget(stage, ovstage_release_query(stage, arm));
     example_must(ovstage_destroy_instance(stage) == OVSTAGE_OK, "destroy_instance");
     return 0;
 }

@@ -56,8 +56,8 @@ int main(void)
            (double)last[0], (double)last[1], (double)last[2]);
 
     ovstage_release_group(stage, &group);
-    ovstage_release_read(stage, read);
-    ovstage_release_query(stage, points);
+    example_forget(stage, ovstage_release_read(stage, read));
+    example_forget(stage, ovstage_release_query(stage, points));
     example_must(ovstage_destroy_instance(stage) == OVSTAGE_OK, "destroy_instance");
     return 0;
 }

@@ -36,7 +36,7 @@ static void print_newest(ovstage_instance_t *stage, ovstage_query_handle_t balls
         printf(" %g", (double)values[i]);
     printf("\n");
     ovstage_release_group(stage, &group);
-    ovstage_release_read(stage, read);
+    example_forget(stage, ovstage_release_read(stage, read));
     ovstage_release_op(stage, op);
 }
 
@@ -70,7 +70,7 @@ int main(void)
     }
     print_newest(stage, balls, height);
 
-    ovstage_release_query(stage, balls);
+    example_forget(stage, ovstage_release_query(stage, balls));
     example_must(ovstage_destroy_instance(stage) == OVSTAGE_OK, "destroy_instance");
     return 0;
 }

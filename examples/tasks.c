@@ -10,6 +10,7 @@ typedef struct frame {
     const struct frame *before;
     float heights[BODIES];
     uint64_t number;
+    ovstage_op_id_t stepped, written, sealed;
 } frame;
 
 static void step_bodies(uint64_t begin, uint64_t end, void *user)
@@ -42,28 +43,32 @@ int main(void)
     /* All is submitted at once. A step is a free task: it waits for the step before. An empty task
      * in the ordinal's lane ties the write behind it to the step, so the rows are read when they
      * are there; the seal comes after both. */
-    ovstage_op_id_t stepped = OVSTAGE_INVALID_OP_ID, sealed = OVSTAGE_INVALID_OP_ID;
     for (uint64_t f = 1; f <= FRAMES; f++) {
-        frames[f].before = &frames[f - 1];
-        frames[f].number = f;
+        frame *now = &frames[f];
+        now->before = &frames[f - 1];
+        now->number = f;
         flyrail_task_desc_t work = {.struct_size = sizeof(work),
                                     .fn = step,
-                                    .user = &frames[f],
-                                    .deps = &stepped,
+                                    .user = now,
+                                    .deps = &frames[f - 1].stepped,
                                     .dep_count = f > 1,
                                     .name = "step"};
-        stepped = example_accepted(flyrail_submit_task(stage, &work), "submit_task");
+        now->stepped = example_accepted(flyrail_submit_task(stage, &work), "submit_task");
         flyrail_task_desc_t joint = {.struct_size = sizeof(joint),
                                      .ordered = true,
                                      .ordinal = f,
-                                     .deps = &stepped,
+                                     .deps = &now->stepped,
                                      .dep_count = 1,
                                      .name = "rows are there"};
-        (void)example_accepted(flyrail_submit_task(stage, &joint), "submit_task");
-        (void)example_write(stage, bodies, height, f, frames[f].heights, BODIES, 1);
-        sealed = example_seal(stage, f);
+        example_forget(stage, flyrail_submit_task(stage, &joint));
+        now->written = example_write(stage, bodies, height, f, now->heights, BODIES, 1);
+        now->sealed = example_seal(stage, f);
     }
-    example_finish(stage, sealed);
+    for (int f = 1; f <= FRAMES; f++) {
+        example_finish(stage, frames[f].stepped);
+        example_finish(stage, frames[f].written); /* a seal completes even if this has failed */
+        example_finish(stage, frames[f].sealed);
+    }
 
     ovstage_read_handle_t read;
     ovstage_read_group_t group;
@@ -79,8 +84,8 @@ int main(void)
            (double)values[BODIES - 1]);
 
     ovstage_release_group(stage, &group);
-    ovstage_release_read(stage, read);
-    ovstage_release_query(stage, bodies);
+    example_forget(stage, ovstage_release_read(stage, read));
+    example_forget(stage, ovstage_release_query(stage, bodies));
     example_must(ovstage_destroy_instance(stage) == OVSTAGE_OK, "destroy_instance");
     return 0;
 }

@@ -68,7 +68,8 @@ typedef struct flyrail_config_t {
     /* Sealed values kept before the newest (L6), and payloads for the next ones: 1/8 of memory. */
     uint64_t history_limit_bytes;
     /* How many of them of each key: 2; 0: none. A read of a value that is not kept any more answers
-     * OUT_OF_RANGE; one at any older moment, of keys that were not written since, has theirs. */
+     * OUT_OF_RANGE; one at any older moment, of keys that were not written since, has theirs. Who
+     * reads up to k seals behind the newest sets k, or opens a snapshot of what it reads. */
     uint32_t history_versions;
     /* Gathers kept for the next read of the same, and, in at most half of it, where the paths of
      * queries lie: 1/16 of memory. The least used gathers go for new ones. */
@@ -100,7 +101,7 @@ OVSTAGE_EXPORT ovstage_api_status_t flyrail_create_instance(const ovstage_instan
  * may be missing. */
 typedef struct flyrail_statistics_t {
     uint32_t struct_size;
-    uint32_t worker_count;     /* threads that really run, of the pool that the instance uses */
+    uint32_t worker_count;     /* threads that really run, of the instance's pool; no lent ones */
     uint32_t workers_sleeping; /* of these, how many sleep */
     uint64_t ops_accepted;     /* count */
     uint64_t ops_completed;    /* count, failed ones included */
@@ -201,11 +202,11 @@ OVSTAGE_EXPORT ovstage_api_status_t flyrail_run(ovstage_instance_t *instance, ui
 
 /* Lends this thread to the instance's pool as a worker, until *until is not 0; then it finishes the
  * piece that it runs and returns. *until is written with flyrail_worker_stop only, and must live
- * until this returns. INVALID_ARGUMENT: the thread is a worker already. OUT_OF_RANGE: 64 threads
- * are lent. */
+ * until this returns, before the instance is destroyed. INVALID_ARGUMENT: the thread is a worker
+ * already. OUT_OF_RANGE: 64 threads are lent. */
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_worker_run(ovstage_instance_t *instance,
                                                        uint32_t *until);
-/* Sets *until and wakes the lent thread that watches it. Does not wait for it to return. */
+/* Sets *until and wakes the lent threads that watch it. Does not wait for them to return. */
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_worker_stop(ovstage_instance_t *instance,
                                                         uint32_t *until);
 
@@ -230,8 +231,9 @@ OVSTAGE_EXPORT ovstage_api_status_t flyrail_wait_floor(ovstage_instance_t *insta
                                                        ovx_token_t attribute,
                                                        ovstage_ordinal_t ordinal,
                                                        ovstage_timeout_ns_t timeout);
-/* Until so many more ops and bytes fit below op_limit and pending_limit_bytes. Nothing is set
- * aside: other threads may fill it again. OUT_OF_RANGE: more than the limit itself. */
+/* Until so many more ops and bytes fit below op_limit and pending_limit_bytes. Bytes of versions
+ * that nobody has sealed make room with their seal, not with time. Nothing is set aside: other
+ * threads may fill it again. OUT_OF_RANGE: more than the limit itself. */
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_wait_room(ovstage_instance_t *instance, uint64_t ops,
                                                       uint64_t bytes, ovstage_timeout_ns_t timeout);
 /* Until all ops are complete; failed ones count (wait_op tells why they did). count 0 is OK.
@@ -390,7 +392,8 @@ typedef enum flyrail_trace_format_t {
 } flyrail_trace_format_t;
 
 /* Hands what was recorded to write(text, length, user), piece by piece, on this thread; a false
- * from it ends the call with OP_FAILED. text is not NUL-terminated and valid during the call only.
+ * from it ends the call with OP_FAILED. Of names it has 63 bytes, and _ for what is not plain ASCII
+ * or would have to be escaped. text is not NUL-terminated and valid during the call only.
  * May be called again. INVALID_ARGUMENT: tracing is on, or never was. */
 OVSTAGE_EXPORT ovstage_api_status_t
 flyrail_trace_write(ovstage_instance_t *instance, flyrail_trace_format_t format,

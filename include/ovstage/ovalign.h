@@ -43,7 +43,8 @@ typedef struct {
     bool skipped; /* nothing had to be done: the pointers lead into the request */
 } ovalign_result_t;
 
-/* A pure function of its arguments: it knows no instance and may be called from any thread (R185).
+/* Keeps the prims that every one of the attributes has, leaves the others out.
+ * A pure function of its arguments: it knows no instance and may be called from any thread (R185).
  * 0 on success. Anything else is an error, ovstage_get_last_error has the text, and *out is empty.
  * The result borrows from the request's groups: keep them until ovalign_release, which is always
  * due after a success. */

@@ -110,15 +110,16 @@ OVSTAGE_EXPORT ovstage_api_status_t ovstage_get_hierarchy_computation_models(
     size_t *out_count);
 
 /* Composes world transforms from local ones (R149 to R156, L11): world = local x parent's world,
- * row vectors, row-major, along path texts. Reads `omni:xform` (Float 64 x16) and
- * `omni:resetXformStack` (Bool 8 x1: the world is the local) as latest(input_ordinal), behind the
- * accepted seals that it needs; what is missing is the identity. Writes those rows of
- * `omni:fabric:worldMatrix` (Float 64 x16) that are there at output_ordinal and differ: at an
- * ordinal that is sealed, or whose seal was accepted, below whatever is newer; else as an op of
- * that ordinal's lane. They are a change at output_ordinal. Runs behind computations that were
- * accepted before. INVALID_ARGUMENT: no model; OUT_OF_MEMORY, QUEUE_FULL. By wait_op: NOT_SUPPORTED
- * (a model that needs a GPU), WRITE_FLOOR_VIOLATION (the input has unsealed changes), OUT_OF_RANGE
- * (a moment is not kept any more), INVALID_ARGUMENT (a row of another type), OUT_OF_MEMORY. */
+ * row vectors, row-major, along path texts. Reads `omni:xform` (Float 64 x16; an alias: queries and
+ * texts name it `omni:fabric:localMatrix`) and `omni:resetXformStack` (Bool 8 x1: the world is the
+ * local) as latest(input_ordinal), behind the accepted seals that it needs; what is missing is the
+ * identity. Writes those rows of `omni:fabric:worldMatrix` (Float 64 x16) that are there at
+ * output_ordinal and differ: at an ordinal that is sealed, or whose seal was accepted, below
+ * whatever is newer; else as an op of that ordinal's lane. They are a change at output_ordinal.
+ * Runs behind computations that were accepted before. INVALID_ARGUMENT: no model; OUT_OF_MEMORY,
+ * QUEUE_FULL. By wait_op: NOT_SUPPORTED (a model that needs a GPU), WRITE_FLOOR_VIOLATION (the
+ * input has unsealed changes), OUT_OF_RANGE (a moment is not kept any more), INVALID_ARGUMENT (a
+ * row of another type), OUT_OF_MEMORY. */
 OVSTAGE_EXPORT ovstage_enqueue_result_t ovstage_compute_hierarchy(
     ovstage_instance_t *instance, ovstage_hierarchy_computation_model_id_t model,
     ovstage_ordinal_t input_ordinal, ovstage_ordinal_t output_ordinal);

@@ -17,7 +17,7 @@
  * found by wait_op (R18). Common to all functions: NULL where a pointer is needed gives
  * INVALID_ARGUMENT (D8), a stale, foreign or unknown handle INVALID_HANDLE (R15, D7), no memory
  * OUT_OF_MEMORY. Out handles are 0 after a refused enqueue. No order is promised when several
- * arguments are bad.
+ * arguments are bad. TIMEOUT and END_OF_ITERATION are no failures, and set no text.
  *
  * Memory. What is passed by pointer is copied during the call, except the payload of client tensors
  * (D9). What is handed out belongs to the library and says until when it is valid.
@@ -53,7 +53,9 @@ struct ovstage_vtable_t {
                                     ovstage_timeout_ns_t timeout, ovstage_op_wait_result_t *out);
 
     /* Forgets an operation's id, at once (R21). A pending one goes on and is forgotten when it
-     * completes (D7). INVALID_HANDLE: unknown or already released (D15). */
+     * completes (D7). Releases of queries, reads and the like are operations with an id, too; what
+     * is not released costs some bytes until the instance is destroyed. INVALID_HANDLE: unknown or
+     * already released (D15). */
     ovstage_api_status_t (*release_op)(ovstage_context_t *context, ovstage_op_id_t op_id);
 
     /* ---- Sealing ---- */
@@ -61,13 +63,15 @@ struct ovstage_vtable_t {
     /* Seals the moments up to desc->ordinal for what its scope covers (R36 to R39, D1). Waits, as
      * an operation, for the mutations at or below it that were accepted before. From its acceptance
      * on, later mutations at or below it in its scope are refused (D2). A lower or equal ordinal
-     * succeeds and does nothing (R38). It completes even if mutations below it failed (D17).
+     * succeeds and does nothing (R38). It completes even if mutations below it failed, and whoever
+     * waits for it is told nothing of them: only a wait for a mutation itself tells (D17).
      * INVALID_ARGUMENT: a token that is 0 or unknown to the dictionary, an unknown scope. */
     ovstage_enqueue_result_t (*advance_write_floor)(ovstage_context_t *context,
                                                     const ovstage_write_floor_desc_t *desc);
 
     /* Asks for the lowest ordinal from which on range reads know exactly what changed when (R42,
-     * L6). */
+     * L6). It rises with the seals: what is asked after a read was accepted holds for that read,
+     * what was asked before need not. */
     ovstage_enqueue_result_t (*get_oldest_preserved_ordinal)(ovstage_context_t *context,
                                                              ovstage_ordinal_query_handle_t *out);
 
@@ -98,7 +102,8 @@ struct ovstage_vtable_t {
      * HAS: the attribute is there; values are ignored (R48). The others compare (L10):
      *   usd-path, usd-parent, usd-children by their texts: IN is equal, PREFIX and CONTAINS go by
      *     bytes, LT to GE by the order of bytes. CONTAINS of children names a whole path (R49,
-     *     R50).
+     *     R50). A parent counts only if it is a prim itself: not `/World`, if only `/World/Ball`
+     *     was written (D13).
      *   tokens, paths, assets (either token), connections (the path or the token), STRING rows:
      *     the same, as texts.
      *   numbers and bools: a value is a number, or true or false; of a row of several lanes one for
@@ -154,9 +159,11 @@ struct ovstage_vtable_t {
                                                 ovstage_ordinal_range_t range,
                                                 ovstage_read_handle_t *out);
 
-    /* The next group, in no promised order (R65). OK, END_OF_ITERATION, TIMEOUT, OP_FAILED, or the
-     * read's own failure. The group stays valid and unchanged until release_group, also after
-     * release_read (R66, R68). */
+    /* The next group, in no promised order (R65). A fixed attribute that one op wrote on all prims
+     * of the query is one group, in the query's order (R78); else there may be several, for deleted
+     * keys and other types too: the maps tell where rows belong (R79, R84). OK, END_OF_ITERATION,
+     * TIMEOUT, OP_FAILED, or the read's own failure. The group stays valid and unchanged until
+     * release_group, also after release_read (R66, R68). */
     ovstage_api_status_t (*fetch_read_next)(ovstage_context_t *context, ovstage_read_handle_t read,
                                             ovstage_timeout_ns_t timeout,
                                             ovstage_read_group_t *out);
@@ -180,7 +187,8 @@ struct ovstage_vtable_t {
     /* ---- Mapping ---- */
 
     /* Opens buffers to fill in place, at one ordinal; what they hold is committed by unmap_group
-     * and unmap_attribute (R117, D16). element_sizes: for an array column element_count = prim
+     * and unmap_attribute (R117, D16). They do not begin with the current values, so every row has
+     * to be filled (R121). element_sizes: for an array column element_count = prim
      * count lengths in elements; NULL and 0 for a fixed one (R120). A new attribute needs
      * desc->dtype (R118). WRITE_FLOOR_VIOLATION, PRIM_NOT_FOUND, INVALID_ARGUMENT as writes. */
     ovstage_enqueue_result_t (*map_attribute)(ovstage_context_t *context,
@@ -201,9 +209,10 @@ struct ovstage_vtable_t {
                                             const ovstage_map_group_t *group,
                                             ovstage_cuda_sync_t write_done_sync);
 
-    /* Commits all groups that were fetched and not committed, and ends the map (R122).
-     * LAYOUT_CHANGED: the prims changed meanwhile (R124). WRITE_FLOOR_VIOLATION: the ordinal was
-     * sealed; nothing is committed, the map is gone (D16). */
+    /* Commits all groups that were fetched and not committed, and ends the map (R122). Prims that
+     * came or went meanwhile do not matter: LAYOUT_CHANGED is never answered (R124).
+     * WRITE_FLOOR_VIOLATION: the ordinal was sealed; nothing is committed, the map is gone (D16).
+     */
     ovstage_enqueue_result_t (*unmap_attribute)(ovstage_context_t *context,
                                                 ovstage_map_handle_t map,
                                                 ovstage_cuda_sync_t write_done_sync);
@@ -231,7 +240,8 @@ struct ovstage_vtable_t {
      * for an unknown id or one that did not fail (R20). */
     ovx_string_t (*get_last_op_error)(ovstage_context_t *context, ovstage_op_id_t op_id);
 
-    /* The path dictionary, owned by the library, valid as long as the instance (R166). */
+    /* The path dictionary, owned by the library, valid as long as the instance (R166). NULL in a
+     * forked child. */
     path_dictionary_instance_t *(*get_path_dictionary)(ovstage_context_t *context);
 
     /* ---- Added later ---- */

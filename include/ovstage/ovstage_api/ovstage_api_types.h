@@ -117,10 +117,10 @@ typedef enum ovstage_api_status_t {
     OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION =
         5,                              /* a write at or below the floor, a read of unsealed data */
     OVSTAGE_ERROR_NOT_SUPPORTED = 6,    /* known, but this library does not do it */
-    OVSTAGE_ERROR_QUEUE_FULL = 7,       /* too much is pending; wait for some and submit again */
+    OVSTAGE_ERROR_QUEUE_FULL = 7,       /* too much is pending: wait; or unsealed: seal */
     OVSTAGE_ERROR_END_OF_ITERATION = 8, /* no more groups; not a failure */
     OVSTAGE_ERROR_OUT_OF_MEMORY = 9,
-    OVSTAGE_ERROR_LAYOUT_CHANGED = 10, /* the prims changed while they were mapped */
+    OVSTAGE_ERROR_LAYOUT_CHANGED = 10, /* the prims of a map changed; never answered here */
     OVSTAGE_ERROR_TIMEOUT = 11,        /* not ready yet; not a failure */
     OVSTAGE_ERROR_OP_FAILED = 12,      /* the operation ran and failed; its text tells why */
     OVSTAGE_ERROR_OUT_OF_RANGE = 13,   /* a value that the read needs is no longer kept */

@@ -213,7 +213,7 @@ static inline ovx_string_t ovstage_get_last_op_error(ovstage_instance_t *instanc
     return instance->vtable->get_last_op_error(instance->context, op_id);
 }
 
-/* NULL for a NULL instance. */
+/* NULL for a NULL instance, and in a forked child. */
 static inline path_dictionary_instance_t *ovstage_get_path_dictionary(ovstage_instance_t *instance)
 {
     if (instance == NULL)

@@ -85,12 +85,12 @@ void fr_edge_pool_destroy(fr_edge_pool *pool, const fr_allocator *allocator)
     }
 }
 
-bool fr_edge_link(fr_edge_block *block, fr_op *consumer, fr_op *producer, bool fails,
+bool fr_edge_link(fr_edge_block *block, fr_op *consumer, fr_op *producer, uintptr_t flags,
                   const fr_op_table *table)
 {
     uint64_t id = producer->id;
     fr_edge *edge = &block->edges[block->count];
-    edge->consumer = (uintptr_t)consumer | (fails ? FR_EDGE_FAILS : 0);
+    edge->consumer = (uintptr_t)consumer | flags;
     edge->producer_id = id;
     uintptr_t users = fr_load_relaxed(&producer->users);
     do {

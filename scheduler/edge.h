@@ -31,13 +31,16 @@
 
 typedef struct fr_edge fr_edge;
 struct fr_edge {
-    fr_edge *next; /* in the producer's list */
-    uintptr_t
-        consumer; /* fr_op, with FR_EDGE_FAILS where the producer's failure is the consumer's */
+    fr_edge *next;      /* in the producer's list */
+    uintptr_t consumer; /* fr_op, with FR_EDGE_FAILS where the producer's failure makes it fail */
     uint64_t producer_id;
 };
 
 #define FR_EDGE_FAILS ((uintptr_t)1)
+/* The consumer is the producer's report, and has its failure from it. */
+#define FR_EDGE_REPORTS ((uintptr_t)2)
+#define FR_EDGE_FLAGS (FR_EDGE_FAILS | FR_EDGE_REPORTS)
+_Static_assert(_Alignof(fr_op) > FR_EDGE_FLAGS, "an op's address leaves room for the flags");
 
 struct fr_edge_block {
     fr_edge_block *next; /* free ones; or in a walk's list (graph_walk.c) */
@@ -72,7 +75,7 @@ void fr_edge_pool_destroy(fr_edge_pool *pool, const fr_allocator *allocator);
 
 /* Appends an edge from producer, which is or was pending while admission is held, to the block's
  * owner; false when the producer has completed. */
-bool fr_edge_link(fr_edge_block *block, fr_op *consumer, fr_op *producer, bool fails,
+bool fr_edge_link(fr_edge_block *block, fr_op *consumer, fr_op *producer, uintptr_t flags,
                   const fr_op_table *table);
 /* After the producer's entry says that it is complete: the edges to count down. */
 static inline fr_edge *fr_edge_take_users(fr_op *producer)
@@ -86,7 +89,7 @@ static inline fr_edge *fr_edge_take_users(fr_op *producer)
 
 static inline fr_op *fr_edge_consumer(const fr_edge *edge)
 {
-    return (fr_op *)(edge->consumer & ~FR_EDGE_FAILS);
+    return (fr_op *)(edge->consumer & ~FR_EDGE_FLAGS);
 }
 
 #endif

@@ -116,6 +116,18 @@ static void fr_graph_take_tokens_back(fr_graph *graph)
         fr_os_current->yield();
 }
 
+void fr_graph_take_stale_tokens(fr_graph *graph)
+{
+    /* Below 0: an op's token was taken before it was counted. */
+    if ((int64_t)fr_load_relaxed(&graph->stale_tokens) <= FR_STALE_TOKENS_MAX)
+        return;
+    /* A worker, or a thread that is lent, takes tokens anyway. */
+    if (fr_worker_current() || fr_exchange_relaxed(&graph->is_sieved, 1) != 0)
+        return;
+    (void)fr_sieve_pool(graph->pool);
+    fr_store_relaxed(&graph->is_sieved, 0);
+}
+
 bool fr_graph_destroy_begin(fr_graph *graph)
 {
     uint64_t none;
@@ -138,6 +150,7 @@ uint64_t fr_graph_destroy(fr_graph *graph)
     fr_records_destroy(&graph->records, &allocator);
     fr_lane_map_destroy(&graph->lanes, &allocator);
     fr_edge_pool_destroy(&graph->edges, &allocator);
+    fr_ledger_destroy(&graph->ledger, &allocator);
     fr_memory_release(&allocator, graph, sizeof(*graph));
     return dropped;
 }
@@ -220,6 +233,8 @@ void fr_graph_statistics_read(const fr_graph *graph, fr_graph_statistics *out)
     out->op_records = graph->records.slab_count * FR_RECORDS_PER_SLAB;
     out->op_record_bytes = graph->records.slab_count * sizeof(fr_record_slab);
     out->edges = graph->edges_made;
+    out->reports = graph->reports_made;
+    out->ordinals_reported = graph->ledger.entry_count;
     fr_mutex_unlock(&guarded->admission);
     out->id_table_bytes = fr_load_relaxed(&graph->table.memory_bytes);
     uint64_t held = fr_op_table_held(&guarded->table, out->ids + 1);

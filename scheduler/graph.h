@@ -15,6 +15,13 @@
  *   An op that can run is in a lane, or is a solo op, whose token is out or which a thread has
  *   claimed. Which thread runs it makes no difference to what it sees.
  *   An op's entry says that it is complete before any consumer of it can run.
+ *   Submitted and complete: an op may be over for its lane, its seal and its consumers, while work
+ *   of it goes on that no op stands for (on a device). What that work must be over for is told by
+ *   the op's *report*, which is accepted with it and has the next id: clients get that id, wait for
+ *   it and release it, and nobody else knows the op's own. A report waits for its op, for those
+ *   reports that clients must not see pending when it is complete (of earlier ops of the ordinal;
+ *   of a seal, of what it seals), and then for the work itself. So ids that clients have tell of
+ *   what is complete, while lanes, seals, judgements and consumers go on at what is submitted.
  *   The parts keep their own: op.h, lane.h, edge.h, op_table.h, op_record.h, wait.h.
  *
  * Progress: acceptance takes one short lock; completing an op takes none. A waiting thread that
@@ -74,6 +81,8 @@ fr_op *fr_graph_op_get(fr_graph *graph, const fr_op_type *type);
 void fr_graph_op_put(fr_graph *graph, fr_op *op);
 void *fr_op_payload(fr_op *op); /* FR_OP_PAYLOAD_BYTES, aligned to 16 */
 uint64_t fr_op_id(const fr_op *op);
+/* The id that clients have: its report's, or its own. Of an accepted op. */
+uint64_t fr_op_client_id(const fr_op *op);
 uint64_t fr_op_ordinal(const fr_op *op); /* 0 when it has none */
 
 /* --- acceptance ------------------------------------------------------------------------------- */
@@ -108,6 +117,14 @@ struct fr_submission {
      * without running. Lane edges never do that (D17). */
     bool fails_with_producers;
     bool never_full; /* releases, commits, seals: not refused for the op limit (D25) */
+    /* The op's report: a record of its own type, whose run says whether the op's work is over. NULL
+     * for an op that is complete when it has left its lane. It gets one nevertheless, which does
+     * nothing itself, where an earlier op of its ordinal has a pending one, or it is a seal of such
+     * ordinals. An op that fails makes its report fail with the same status and text. */
+    fr_op *report;
+    /* Further producers of the report, as producer_ids. */
+    const uint64_t *report_ids;
+    size_t report_count;
     /* Called under the admission lock; looks at and changes what admission guards (accepted floors,
      * entered schemas, the handle's producer), and the fields above but op, has_ordinal and
      * ordinal. Must not allocate, block, call back or wait. Not OVSTAGE_OK: refused, nothing is
@@ -115,8 +132,8 @@ struct fr_submission {
      * `undo` is then called first, if set. May be NULL. */
     ovstage_api_status_t (*admit)(fr_submission *submission, void *user);
     void (*undo)(fr_submission *submission, void *user);
-    /* Called under the lock right after the id is known (e.g. to enter it as an attribute's last
-     * seal). May be NULL. */
+    /* Called under the lock right after the op's own id is known (e.g. to enter it as an
+     * attribute's last seal). May be NULL. */
     void (*accepted)(fr_submission *submission, uint64_t id, void *user);
     void *user;
 };
@@ -134,6 +151,9 @@ static inline void fr_submission_begin(fr_submission *submission, fr_op *op)
     submission->producer_ids = NULL;
     submission->producer_count = submission->producer_capacity = 0;
     submission->fails_with_producers = submission->never_full = false;
+    submission->report = NULL;
+    submission->report_ids = NULL;
+    submission->report_count = 0;
     submission->admit = NULL;
     submission->undo = NULL;
     submission->accepted = NULL;
@@ -141,9 +161,9 @@ static inline void fr_submission_begin(fr_submission *submission, fr_op *op)
 }
 
 /* Accepts the op: gives it an id, its place in its lane, its edges, and makes it runnable. On
- * refusal (status of admit, QUEUE_FULL, OUT_OF_MEMORY) *out_id is 0 and the record is still the
+ * refusal (status of admit, QUEUE_FULL, OUT_OF_MEMORY) *out_id is 0 and the records are still the
  * caller's. Texts for QUEUE_FULL/OUT_OF_MEMORY: the caller's. After success the op may already be
- * gone; only its id may be used. */
+ * gone; only its id may be used, which is its report's when it has one. */
 ovstage_api_status_t fr_graph_submit(fr_graph *graph, fr_submission *submission, uint64_t *out_id);
 
 /* An id that is complete at birth (a release or a read that ran inside its call). 0 when memory is
@@ -285,10 +305,12 @@ typedef struct fr_graph_statistics {
     uint64_t accepted, completed, failed, run_by_waiters, run_by_workers, lanes_open, lanes_made,
         lanes_recycled;
     uint64_t op_records, op_record_bytes, id_table_bytes, edges, wait_sleeps, hand_overs,
-        lanes_looked_at, /* to find what a seal waits for, the same one again included */
-        looks_to_run,    /* at lanes and ops without one, to find any that can be run */
-        ids,             /* given out, those of ops that were complete at birth included */
-        released;        /* of these, also while pending */
+        lanes_looked_at,   /* to find what a seal waits for, the same one again included */
+        looks_to_run,      /* at lanes and ops without one, to find any that can be run */
+        ids,               /* given out, those of ops that were complete at birth included */
+        released,          /* of these, also while pending */
+        reports,           /* ops that tell of others, counted among the accepted ones */
+        ordinals_reported; /* with a report that is pending, or was when it was looked at last */
 } fr_graph_statistics;
 
 /* For the configuration of a pool that graphs share with others: see there. */

@@ -4,16 +4,26 @@
 
 #include <string.h>
 
-/* Under admission: the first producer that is pending, 0: none is. *op is NULL afterwards when it
- * has completed itself. */
+/* Under admission: a report speaks for its op as long as that is pending. */
+static fr_op *fr_explain_own(fr_graph *graph, fr_op *op)
+{
+    if ((fr_load_relaxed(&op->word) & FR_OP_REPORT) == 0)
+        return op;
+    fr_op *own = fr_op_table_pending_op(&graph->table, op->id - 1);
+    return own ? own : op;
+}
+
+/* Under admission: by what clients know the first producer that is pending, 0: none is. *op is NULL
+ * afterwards when it has completed itself. */
 static uint64_t fr_explain_producer(fr_graph *graph, fr_op **op, uint32_t *left)
 {
     if ((fr_load_relaxed(&(*op)->word) & FR_OP_HAS_EDGES) == 0)
         return 0;
     const fr_edge_block *block = (*op)->producers;
     for (uint32_t k = block->done_prefix; k < block->count; k++) {
-        if (fr_op_table_pending_op(&graph->table, block->edges[k].producer_id))
-            return block->edges[k].producer_id;
+        const fr_op *producer = fr_op_table_pending_op(&graph->table, block->edges[k].producer_id);
+        if (producer)
+            return fr_op_known_id(producer);
         *op = fr_graph_give_way_at_op(graph, *op, left);
         if (!*op)
             return 0;
@@ -32,7 +42,7 @@ static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
         const fr_op *first = fr_lane_first_pending(graph, lane);
         if (first && first != op && first->id < out->id) {
             out->why = FR_WHY_BEHIND;
-            out->next_id = first->id;
+            out->next_id = fr_op_known_id(first);
             return;
         }
         claimed = (fr_load_relaxed(&lane->word) & FR_LANE_DRAINER) != 0;
@@ -55,6 +65,8 @@ void fr_graph_explain(fr_graph *graph, uint64_t id,
     fr_mutex_lock(&graph->admission);
     fr_op *op = fr_op_table_pending_op(&graph->table, id);
     if (op) {
+        op = fr_explain_own(graph, op);
+        id = op->id;
         out->type_name = op->type->name;
         out->name = name_of(op, op->type->name);
         fr_explain_op(graph, op, out);

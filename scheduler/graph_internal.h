@@ -10,6 +10,7 @@
 #include "scheduler/graph.h"
 #include "scheduler/lane_front.h"
 #include "scheduler/lane_map.h"
+#include "scheduler/ledger.h"
 #include "scheduler/op_failure.h"
 #include "scheduler/op_record.h"
 #include "scheduler/op_table.h"
@@ -101,6 +102,8 @@ struct fr_graph {
     uint64_t lanes_looked_at; /* by seals, and by what else waits for all lanes up to an ordinal */
     uint64_t looks_to_run;    /* at lanes and solo ops, by who runs whatever is runnable */
     fr_edge_pool edges;
+    fr_ledger ledger;
+    uint64_t reports_made;
     /* The last accepted op that holds lanes below it, and the highest ordinal of those that may be
      * pending: all of them are complete when the last one is. */
     uint64_t holder_id, held_below;

@@ -61,12 +61,15 @@ static fr_run_result fr_op_call(fr_graph *graph, fr_op *op, fr_worker *worker)
 /* Runs the op, unless a producer that it needs has failed or the graph is going away. */
 static fr_run_result fr_op_run(fr_graph *graph, fr_op *op, fr_worker *worker, fr_drainer *drainer)
 {
+    uint64_t word = fr_load_relaxed(&op->word);
     if (fr_load_relaxed(&graph->dropping) != 0) {
         fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
                    "dropped: the instance was destroyed before the op ran");
-        (void)fr_add_relaxed(&graph->dropped, 1);
+        if ((word & FR_OP_REPORTED) == 0) /* else its report counts */
+            (void)fr_add_relaxed(&graph->dropped, 1);
+        return FR_RUN_DONE;
     }
-    if (fr_op_has_failed(op))
+    if ((word & (FR_OP_HAS_FAILED | FR_OP_REPORT)) == FR_OP_HAS_FAILED)
         return FR_RUN_DONE;
     const fr_running running = {op, fr_running_top, drainer};
     fr_running_top = &running;
@@ -116,8 +119,8 @@ static void fr_op_tell_users(fr_graph *graph, fr_op *op, bool failed)
     while (edge) {
         fr_edge *next = edge->next; /* the consumer may lend its edges on once it is counted down */
         fr_op *consumer = fr_edge_consumer(edge);
-        if (failed && (edge->consumer & FR_EDGE_FAILS) != 0)
-            (void)fr_op_set_failure(consumer, fr_failure_of_producer(op->id));
+        if (failed && (edge->consumer & FR_EDGE_FLAGS) != 0)
+            fr_op_pass_failure(op, edge);
         if (fr_op_count_down(graph, consumer, 1))
             fr_graph_push(graph, &consumer->place.token);
         edge = next;
@@ -139,7 +142,7 @@ static void fr_op_complete(fr_graph *graph, fr_op *op, fr_graph_slot *slot, fr_d
     uint64_t entry = fr_op_table_complete(&graph->table, op->table.entry, id, value);
     if ((entry & FR_ENTRY_WAITERS) != 0)
         fr_waiters_wake_id(&graph->waiters, id);
-    if (failed) {
+    if (failed && (fr_load_relaxed(&op->word) & FR_OP_REPORTED) == 0) { /* else as its report */
         (void)fr_add_relaxed(&slot->failed, 1);
         if ((entry & FR_ENTRY_RELEASED) != 0)
             fr_failure_release(&graph->allocator, value);
@@ -584,16 +587,4 @@ void fr_solo_token_run(fr_runnable *token, fr_worker *worker)
         fr_waiters_look_at_conditions(&graph->waiters); /* destroy waits for tokens */
     }
     fr_graph_leave(graph, slot);
-}
-
-void fr_graph_take_stale_tokens(fr_graph *graph)
-{
-    /* Below 0: an op's token was taken before it was counted. */
-    if ((int64_t)fr_load_relaxed(&graph->stale_tokens) <= FR_STALE_TOKENS_MAX)
-        return;
-    /* A worker, or a thread that is lent, takes tokens anyway. */
-    if (fr_worker_current() || fr_exchange_relaxed(&graph->is_sieved, 1) != 0)
-        return;
-    (void)fr_sieve_pool(graph->pool);
-    fr_store_relaxed(&graph->is_sieved, 0);
 }

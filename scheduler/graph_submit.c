@@ -8,10 +8,25 @@
 #define FR_REUSE_FOR_LANE 2u
 #define FR_REUSE_FOR_SEAL 64u
 
+static fr_run_result fr_report_run(fr_op *op, const fr_run_context *context)
+{
+    (void)op;
+    (void)context;
+    return FR_RUN_DONE; /* what it waited for was all */
+}
+
+/* Of an op without work of its own that goes on, behind the reports of others. */
+static const fr_op_type fr_report_type = {.name = "report", .run = fr_report_run};
+
 /* What an attempt lacked. */
-typedef struct fr_shortage {
-    bool is_id, is_lane;
-    uint64_t edges; /* a block for so many; 0: none needed */
+typedef enum fr_shortage {
+    FR_SHORT_OF_NOTHING,
+    FR_SHORT_OF_ID,
+    FR_SHORT_OF_SECOND_ID,
+    FR_SHORT_OF_LANE,
+    FR_SHORT_OF_REPORT,
+    FR_SHORT_OF_LEDGER,
+    FR_SHORT_OF_EDGES,
 } fr_shortage;
 
 void fr_graph_lock(fr_graph *graph)
@@ -22,30 +37,6 @@ void fr_graph_lock(fr_graph *graph)
 void fr_graph_unlock(fr_graph *graph)
 {
     fr_mutex_unlock(&graph->admission);
-}
-
-static bool fr_shortage_any(const fr_shortage *shortage)
-{
-    return shortage->is_id || shortage->is_lane || shortage->edges > 0;
-}
-
-/* Outside of admission. False without memory. */
-static bool fr_shortage_end(fr_graph *graph, const fr_shortage *shortage)
-{
-    if (shortage->is_id)
-        return fr_op_table_prepare(&graph->table, fr_load_relaxed(&graph->next_sequence));
-    void *memory = shortage->is_lane
-                       ? fr_lane_memory_allocate(&graph->allocator, graph, fr_lane_token_run)
-                       : fr_edge_memory_allocate(&graph->allocator, shortage->edges);
-    if (!memory)
-        return false;
-    fr_mutex_lock(&graph->admission);
-    if (shortage->is_lane)
-        fr_lane_map_add(&graph->lanes, memory);
-    else
-        fr_edge_pool_add(&graph->edges, memory);
-    fr_mutex_unlock(&graph->admission);
-    return true;
 }
 
 static bool fr_graph_is_full(fr_graph *graph)
@@ -144,12 +135,12 @@ static void fr_submit_link_below(fr_graph *graph, const fr_submission *submissio
     for (uint32_t k = 0; k < used.id_count; k++) {
         fr_op *seal = fr_op_table_pending_op(&graph->table, used.ids[k]);
         if (seal)
-            (void)fr_edge_link(block, submission->op, seal, false, &graph->table);
+            (void)fr_edge_link(block, submission->op, seal, 0, &graph->table);
     }
     for (fr_lane *lane = fr_lane_map_from(&graph->lanes, used.from);
          (lane = fr_submit_next_below(graph, submission, lane)) != NULL;
          lane = fr_lane_map_after(lane))
-        (void)fr_edge_link(block, submission->op, lane->last, false, &graph->table);
+        (void)fr_edge_link(block, submission->op, lane->last, 0, &graph->table);
 }
 
 /* The lanes' last ops stay theirs while admission is held: none is counted out unless it has
@@ -158,17 +149,18 @@ static void fr_submit_link(fr_graph *graph, const fr_submission *submission, fr_
 {
     fr_op *op = submission->op;
     bool fails = submission->fails_with_producers;
+    uintptr_t flags = fails ? FR_EDGE_FAILS : 0;
     for (size_t k = 0; k < submission->producer_count; k++) {
         uint64_t id = submission->producer_ids[k];
         fr_op *producer = fr_op_table_pending_op(&graph->table, id);
-        if (producer && fr_edge_link(block, op, producer, fails, &graph->table))
+        if (producer && fr_edge_link(block, op, producer, flags, &graph->table))
             continue;
         if (fails && (fr_op_table_read(&graph->table, id) & FR_ENTRY_STATE_MASK) >= FR_ENTRY_TEXT)
             (void)fr_op_set_failure(op, fr_failure_of_producer(id));
     }
     fr_op *holder = fr_submit_holder(graph, submission);
     if (holder)
-        (void)fr_edge_link(block, op, holder, false, &graph->table);
+        (void)fr_edge_link(block, op, holder, 0, &graph->table);
     if (submission->takes_lanes_below)
         fr_submit_link_below(graph, submission, block);
 }
@@ -195,28 +187,92 @@ bool fr_graph_is_settled(fr_graph *graph, uint64_t ordinal, uint64_t filter, uin
 
 /* --- one attempt, under admission ------------------------------------------------------------- */
 
+/* A record that is accepted, and what it takes. */
+typedef struct fr_attempt_part {
+    fr_op *op; /* NULL: there is none */
+    _Atomic uint64_t *entry;
+    fr_edge_block *block; /* NULL: no edges are needed */
+    uint64_t edges_needed;
+} fr_attempt_part;
+
 typedef struct fr_attempt {
     fr_graph *graph;
     fr_submission *submission;
     fr_shortage shortage;
-    _Atomic uint64_t *entry;
+    bool tells; /* something became runnable whose token is out already */
+    fr_attempt_part own, report;
+    uint64_t edges_short; /* for so many a block was lacking */
     fr_lane *lane;
-    fr_edge_block *block;
-    uint64_t edges_needed;
-    uint64_t id;
+    uint64_t id;        /* of the op; its report has the next one */
+    fr_op *spare;       /* a record for a report that the submission does not bring; or NULL */
     fr_runnable *token; /* to be pushed, or NULL */
-    bool tells;         /* something became runnable whose token is out already */
 } fr_attempt;
+
+/* Field by field, as fr_submission_begin; the others are set on the way. */
+static void fr_attempt_open(fr_attempt *attempt, fr_graph *graph, fr_submission *submission)
+{
+    attempt->graph = graph;
+    attempt->submission = submission;
+    attempt->tells = false;
+    attempt->own.op = submission->op;
+    attempt->report.op = NULL;
+    attempt->edges_short = 0;
+    attempt->id = 0;
+    attempt->spare = NULL;
+    attempt->token = NULL;
+}
+
+/* Outside of admission. False without memory. */
+static bool fr_attempt_end_shortage(fr_attempt *attempt)
+{
+    fr_graph *graph = attempt->graph;
+    uint64_t next = fr_load_relaxed(&graph->next_sequence);
+    void *memory;
+    switch (attempt->shortage) {
+    case FR_SHORT_OF_ID:
+        return fr_op_table_prepare(&graph->table, next);
+    case FR_SHORT_OF_SECOND_ID:
+        return fr_op_table_prepare(&graph->table, next + 1);
+    case FR_SHORT_OF_REPORT:
+        attempt->spare = fr_graph_op_get(graph, &fr_report_type);
+        return attempt->spare != NULL;
+    case FR_SHORT_OF_LANE:
+        memory = fr_lane_memory_allocate(&graph->allocator, graph, fr_lane_token_run);
+        break;
+    case FR_SHORT_OF_LEDGER:
+        memory = fr_ledger_memory_allocate(&graph->allocator);
+        break;
+    default:
+        memory = fr_edge_memory_allocate(&graph->allocator, attempt->edges_short);
+    }
+    if (!memory)
+        return false;
+    fr_mutex_lock(&graph->admission);
+    if (attempt->shortage == FR_SHORT_OF_LANE)
+        fr_lane_map_add(&graph->lanes, memory);
+    else if (attempt->shortage == FR_SHORT_OF_LEDGER)
+        fr_ledger_add(&graph->ledger, memory);
+    else
+        fr_edge_pool_add(&graph->edges, memory);
+    fr_mutex_unlock(&graph->admission);
+    return true;
+}
+
+/* Under admission: it starts again when that is made. */
+static bool fr_attempt_lacks(fr_attempt *attempt, fr_shortage shortage)
+{
+    attempt->shortage = shortage;
+    return false;
+}
 
 /* Whatever is needed and can be had without the submission's own answer. */
 static bool fr_attempt_reserve(fr_attempt *attempt, uint64_t sequence)
 {
     fr_graph *graph = attempt->graph;
     const fr_submission *submission = attempt->submission;
-    attempt->entry = fr_op_table_issue(&graph->table, sequence);
-    attempt->shortage.is_id = attempt->entry == NULL;
-    if (!attempt->entry)
-        return false;
+    attempt->own.entry = fr_op_table_issue(&graph->table, sequence);
+    if (!attempt->own.entry)
+        return fr_attempt_lacks(attempt, FR_SHORT_OF_ID);
     if (submission->takes_lanes_below)
         fr_lane_map_reuse(&graph->lanes, FR_REUSE_FOR_SEAL);
     attempt->lane =
@@ -226,20 +282,77 @@ static bool fr_attempt_reserve(fr_attempt *attempt, uint64_t sequence)
          * the stack in its cache, and each of those taken is asked for a submission ahead. */
         if (graph->lanes.retiring || !fr_lane_map_has_free(&graph->lanes))
             fr_lane_map_reuse(&graph->lanes, FR_REUSE_FOR_LANE);
-        attempt->shortage.is_lane = !fr_lane_map_has_free(&graph->lanes);
+        if (!fr_lane_map_has_free(&graph->lanes))
+            return fr_attempt_lacks(attempt, FR_SHORT_OF_LANE);
     }
-    return !attempt->shortage.is_lane;
+    return true;
 }
 
-static bool fr_attempt_reserve_edges(fr_attempt *attempt)
+static bool fr_attempt_reserve_edges(fr_attempt *attempt, fr_attempt_part *part, uint64_t needed)
 {
-    attempt->edges_needed = fr_submit_edges_needed(attempt->graph, attempt->submission);
-    attempt->block = NULL;
-    if (attempt->edges_needed == 0)
+    part->edges_needed = needed;
+    part->block = NULL;
+    if (needed == 0)
         return true;
-    attempt->block = fr_edge_pool_take(&attempt->graph->edges, attempt->edges_needed);
-    attempt->shortage.edges = attempt->block ? 0 : attempt->edges_needed;
-    return attempt->block != NULL;
+    part->block = fr_edge_pool_take(&attempt->graph->edges, needed);
+    attempt->edges_short = needed;
+    return part->block || fr_attempt_lacks(attempt, FR_SHORT_OF_EDGES);
+}
+
+static fr_ledger_place fr_attempt_place_in_ledger(const fr_attempt *attempt)
+{
+    const fr_submission *submission = attempt->submission;
+    fr_ledger_place place = {.has_ordinal = submission->has_ordinal,
+                             .is_seal = submission->covers_lanes};
+    place.ordinal = place.is_seal ? submission->below_ordinal : submission->ordinal;
+    place.filter = place.is_seal ? submission->below_filter : submission->attribute_filter;
+    return place;
+}
+
+/* Whether the op has a report is decided here: by who submits it, or by what the ledger says of
+ * reports that must come before. */
+static bool fr_attempt_reserve_report(fr_attempt *attempt, uint64_t sequence)
+{
+    fr_graph *graph = attempt->graph;
+    const fr_submission *submission = attempt->submission;
+    fr_attempt_part *report = &attempt->report;
+    fr_ledger_place place = fr_attempt_place_in_ledger(attempt);
+    uint64_t before = fr_ledger_count(&graph->ledger, &graph->table, &place);
+    if (!report->op && before == 0)
+        return true;
+    if (!report->op && !attempt->spare)
+        attempt->spare = fr_records_get(graph, &fr_report_type);
+    if (!report->op)
+        report->op = attempt->spare;
+    if (!report->op)
+        return fr_attempt_lacks(attempt, FR_SHORT_OF_REPORT);
+    if (place.has_ordinal && !fr_ledger_has_room(&graph->ledger, &graph->table, place.ordinal))
+        return fr_attempt_lacks(attempt, FR_SHORT_OF_LEDGER);
+    if (!fr_attempt_reserve_edges(attempt, report, 1 + before + submission->report_count))
+        return false;
+    /* The last thing to be reserved: an id is not asked for again once the next one was. */
+    report->entry = fr_op_table_issue(&graph->table, sequence + 1);
+    if (report->entry)
+        return true;
+    fr_edge_pool_give(&graph->edges, report->block);
+    return fr_attempt_lacks(attempt, FR_SHORT_OF_SECOND_ID);
+}
+
+/* What the submission's answer has decided. */
+static bool fr_attempt_reserve_rest(fr_attempt *attempt, uint64_t sequence)
+{
+    fr_graph *graph = attempt->graph;
+    if (!fr_attempt_reserve_edges(attempt, &attempt->own,
+                                  fr_submit_edges_needed(graph, attempt->submission)))
+        return false;
+    attempt->report.op = attempt->submission->report;
+    if (!attempt->report.op && fr_ledger_is_empty(&graph->ledger))
+        return true;
+    if (fr_attempt_reserve_report(attempt, sequence))
+        return true;
+    if (attempt->own.block)
+        fr_edge_pool_give(&graph->edges, attempt->own.block);
+    return false;
 }
 
 static void fr_attempt_tell_fronts(const fr_attempt *attempt)
@@ -267,49 +380,93 @@ static void fr_attempt_join(fr_attempt *attempt)
     attempt->tells = fr_lane_count(word) == 1 && fr_lane_is_claimable(word);
 }
 
-/* Nothing fails from here on. */
-static void fr_attempt_place(fr_attempt *attempt)
+/* The record becomes a pending op. */
+static inline void fr_attempt_begin(const fr_attempt_part *part, uint64_t id, uint64_t word,
+                                    uint64_t entry_flags)
 {
-    fr_graph *graph = attempt->graph;
-    const fr_submission *submission = attempt->submission;
-    fr_op *op = submission->op;
-    bool is_solo = !submission->has_ordinal;
-    uint64_t word = is_solo ? FR_OP_SOLO : 0;
-    if (attempt->block)
-        word |= FR_OP_HAS_EDGES | (attempt->edges_needed + 1);
-    else if (is_solo)
+    fr_op *op = part->op;
+    if (part->block)
+        word |= FR_OP_HAS_EDGES | (part->edges_needed + 1);
+    else if ((word & FR_OP_SOLO) != 0)
         word |= FR_OP_TOKEN;
     if (op->type->is_large && op->type->is_large(op))
         word |= FR_OP_LARGE; /* asked now: later the payload may be on its way out */
-    op->id = attempt->id;
-    op->table.entry = attempt->entry;
-    if (attempt->block)
-        op->producers = attempt->block;
+    op->id = id;
+    op->table.entry = part->entry;
+    if (part->block)
+        op->producers = part->block;
     /* Relaxed: the op is known to others through admission, or the lane, or an edge, or its token.
      */
     fr_store_relaxed(&op->users, 0);
     fr_store_relaxed(&op->word, word);
     /* [table.entry.issue] pairs [table.entry.read], [table.entry.look] : the block's key is that of
      * these ids */
-    fr_store_release(attempt->entry, (uint64_t)(uintptr_t)op | FR_ENTRY_PENDING);
+    fr_store_release(part->entry, (uint64_t)(uintptr_t)op | FR_ENTRY_PENDING | entry_flags);
+}
+
+static void fr_attempt_begin_solo(fr_graph *graph, fr_op *op, uint64_t order)
+{
+    op->place.token.run = fr_solo_token_run;
+    op->place.token.order = order;
+    fr_records_add_solo(&graph->records, op);
+}
+
+/* Before the op can run: its report must see it fail, and cannot become runnable before it. */
+static void fr_attempt_place_report(fr_attempt *attempt)
+{
+    fr_graph *graph = attempt->graph;
+    const fr_submission *submission = attempt->submission;
+    const fr_attempt_part *part = &attempt->report;
+    fr_op *report = part->op;
+    fr_ledger_place place = fr_attempt_place_in_ledger(attempt);
+    fr_op_table_born_released(&graph->table); /* the op's own id */
+    fr_attempt_begin(part, attempt->id + 1, FR_OP_SOLO | FR_OP_REPORT, 0);
+    fr_attempt_begin_solo(graph, report, 0);
+    (void)fr_edge_link(part->block, report, submission->op, FR_EDGE_REPORTS, &graph->table);
+    fr_ledger_link(&graph->ledger, &graph->table, &place, part->block, report);
+    for (size_t k = 0; k < submission->report_count; k++) {
+        fr_op *before = fr_op_table_pending_op(&graph->table, submission->report_ids[k]);
+        if (before)
+            (void)fr_edge_link(part->block, report, before, 0, &graph->table);
+    }
+    fr_ledger_enter(&graph->ledger, &graph->table, &place, attempt->id + 1);
+    graph->edges_made += part->block->count;
+    graph->reports_made++;
+    (void)fr_op_count_down(graph, report, part->edges_needed - part->block->count + 1);
+    if (report == attempt->spare)
+        attempt->spare = NULL;
+}
+
+/* Nothing fails from here on. */
+static void fr_attempt_place(fr_attempt *attempt)
+{
+    fr_graph *graph = attempt->graph;
+    const fr_submission *submission = attempt->submission;
+    const fr_attempt_part *part = &attempt->own;
+    fr_op *op = submission->op;
+    bool is_solo = !submission->has_ordinal;
+    bool reported = attempt->report.op != NULL;
+    fr_attempt_begin(part, attempt->id,
+                     (is_solo ? FR_OP_SOLO : 0) | (reported ? FR_OP_REPORTED : 0),
+                     reported ? FR_ENTRY_RELEASED : 0);
+    if (reported)
+        fr_attempt_place_report(attempt);
     if (is_solo) {
-        op->place.token.run = fr_solo_token_run;
-        op->place.token.order = submission->covers_lanes ? submission->below_ordinal : 0;
-        fr_records_add_solo(&graph->records, op);
-        attempt->token = attempt->block ? NULL : &op->place.token;
+        fr_attempt_begin_solo(graph, op, submission->covers_lanes ? submission->below_ordinal : 0);
+        attempt->token = part->block ? NULL : &op->place.token;
     } else {
         if (!attempt->lane)
             attempt->lane = fr_lane_map_insert(&graph->lanes, submission->ordinal);
         fr_store_relaxed(&op->place.in_lane.next, NULL);
         op->place.in_lane.lane = attempt->lane;
         op->place.in_lane.previous_dependent = attempt->lane->last_dependent;
-        if (attempt->block)
+        if (part->block)
             attempt->lane->last_dependent = attempt->id;
     }
-    if (attempt->block) {
-        fr_submit_link(graph, submission, attempt->block);
-        graph->edges_made += attempt->block->count;
-        uint64_t unused = attempt->edges_needed - attempt->block->count;
+    if (part->block) {
+        fr_submit_link(graph, submission, part->block);
+        graph->edges_made += part->block->count;
+        uint64_t unused = part->edges_needed - part->block->count;
         /* A solo op's own share ends with acceptance; in a lane it is the drainer's. */
         if (unused + is_solo > 0 && fr_op_count_down(graph, op, unused + is_solo))
             attempt->token = &op->place.token;
@@ -345,14 +502,15 @@ static ovstage_api_status_t fr_attempt_run(fr_attempt *attempt)
     ovstage_api_status_t status = fr_attempt_ask(submission);
     if (status != OVSTAGE_OK)
         return status;
-    if (!fr_attempt_reserve_edges(attempt)) {
+    if (!fr_attempt_reserve_rest(attempt, sequence)) {
         if (submission->undo)
             submission->undo(submission, submission->user);
         return OVSTAGE_OK;
     }
     attempt->id = fr_op_table_id(&graph->table, sequence);
-    fr_store_relaxed(&graph->next_sequence, sequence + 1);
-    fr_store_relaxed(&graph->accepted, fr_load_relaxed(&graph->accepted) + 1);
+    uint64_t count = attempt->report.op ? 2 : 1;
+    fr_store_relaxed(&graph->next_sequence, sequence + count);
+    fr_store_relaxed(&graph->accepted, fr_load_relaxed(&graph->accepted) + count);
     if (submission->accepted) /* before it is placed: once it is, it may run at any moment */
         submission->accepted(submission, attempt->id, submission->user);
     fr_attempt_place(attempt);
@@ -360,9 +518,28 @@ static ovstage_api_status_t fr_attempt_run(fr_attempt *attempt)
     return OVSTAGE_OK;
 }
 
+/* Until nothing is lacking that can be had. */
+static ovstage_api_status_t fr_attempt_repeat(fr_attempt *attempt)
+{
+    fr_graph *graph = attempt->graph;
+    for (;;) {
+        if (!fr_op_table_is_prepared(&graph->table, fr_load_relaxed(&graph->next_sequence)))
+            (void)fr_op_table_prepare(&graph->table, fr_load_relaxed(&graph->next_sequence));
+        attempt->shortage = FR_SHORT_OF_NOTHING;
+        fr_mutex_lock(&graph->admission);
+        ovstage_api_status_t status = fr_attempt_run(attempt);
+        fr_mutex_unlock(&graph->admission);
+        if (status != OVSTAGE_OK || attempt->shortage == FR_SHORT_OF_NOTHING)
+            return status;
+        if (!fr_attempt_end_shortage(attempt))
+            return OVSTAGE_ERROR_OUT_OF_MEMORY;
+    }
+}
+
 ovstage_api_status_t fr_graph_submit(fr_graph *graph, fr_submission *submission, uint64_t *out_id)
 {
-    fr_attempt attempt = {.graph = graph, .submission = submission};
+    fr_attempt attempt;
+    fr_attempt_open(&attempt, graph, submission);
     *out_id = 0;
 #ifdef FR_MUTATE_ADMIT_CHECK_OUTSIDE_LOCK
     fr_mutex_lock(&graph->admission);
@@ -372,21 +549,12 @@ ovstage_api_status_t fr_graph_submit(fr_graph *graph, fr_submission *submission,
     if (answer != OVSTAGE_OK)
         return answer;
 #endif
-    for (;;) {
-        if (!fr_op_table_is_prepared(&graph->table, fr_load_relaxed(&graph->next_sequence)))
-            (void)fr_op_table_prepare(&graph->table, fr_load_relaxed(&graph->next_sequence));
-        attempt.shortage = (fr_shortage){0};
-        fr_mutex_lock(&graph->admission);
-        ovstage_api_status_t status = fr_attempt_run(&attempt);
-        fr_mutex_unlock(&graph->admission);
-        if (status != OVSTAGE_OK)
-            return status;
-        if (!fr_shortage_any(&attempt.shortage))
-            break;
-        if (!fr_shortage_end(graph, &attempt.shortage))
-            return OVSTAGE_ERROR_OUT_OF_MEMORY;
-    }
-    *out_id = attempt.id;
+    ovstage_api_status_t status = fr_attempt_repeat(&attempt);
+    if (attempt.spare)
+        fr_graph_op_put(graph, attempt.spare);
+    if (status != OVSTAGE_OK)
+        return status;
+    *out_id = attempt.report.op ? attempt.id + 1 : attempt.id;
     if (attempt.token)
         fr_graph_push(graph, attempt.token);
 #ifndef FR_MUTATE_JOIN_TELLS_NOBODY

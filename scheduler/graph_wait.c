@@ -93,14 +93,14 @@ static bool fr_wait_begin_inside(fr_wait *wait)
         snprintf(out->text, sizeof(out->text),
                  "op %" PRIu64 " cannot be waited for inside op %" PRIu64
                  ": it waits itself for that op",
-                 id, fr_op_running()->id);
+                 id, fr_op_known_id(fr_op_running()));
         return false;
     case FR_CHAIN_NO_MEMORY:
         out->status = OVSTAGE_ERROR_OUT_OF_MEMORY;
         snprintf(out->text, sizeof(out->text),
                  "no memory to find out whether op %" PRIu64 " waits for op %" PRIu64
                  ", inside which it was to be waited for",
-                 id, fr_op_running()->id);
+                 id, fr_op_known_id(fr_op_running()));
         return false;
     default:
         return true;

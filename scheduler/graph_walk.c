@@ -182,8 +182,8 @@ static void fr_walk_add_frame(fr_walk *walk, fr_wait_frame *frame)
 
 static void fr_walk_look_at(fr_walk *walk, fr_graph *graph, const fr_op *op)
 {
-    if (op->id < walk->lowest)
-        walk->lowest = op->id;
+    if (fr_op_known_id(op) < walk->lowest)
+        walk->lowest = fr_op_known_id(op);
     if (fr_op_waits_for_running(graph, op, walk->running))
         walk->found = true;
     if (!walk->sees_frames)
@@ -212,8 +212,8 @@ const fr_op *fr_lane_first_pending(const fr_graph *graph, fr_lane *lane)
 static void fr_walk_look_at_lane(fr_walk *walk, const fr_graph *graph, const fr_op *op)
 {
     const fr_op *first = fr_lane_first_pending(graph, op->place.in_lane.lane);
-    if (first && first->id < walk->lowest)
-        walk->lowest = first->id;
+    if (first && fr_op_known_id(first) < walk->lowest)
+        walk->lowest = fr_op_known_id(first);
 }
 
 /* What is to be looked at after the node's producers: ops of a lane complete in order, so the first

@@ -13,10 +13,10 @@
  *
  * Word map of `word`:
  *
- *    63  58 57 56 55 54 53 52 51 50 49 48 47        32 31             0
- *   +------+--+--+--+--+--+--+--+--+--+--+------------+----------------+
- *   |  0   |B |X |L |E |G |S |W |F |T |C |  helpers   |      deps      |
- *   +------+--+--+--+--+--+--+--+--+--+--+------------+----------------+
+ *    63  60 59 58 57 56 55 54 53 52 51 50 49 48 47        32 31             0
+ *   +------+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
+ *   |  0   |P |R |B |X |L |E |G |S |W |F |T |C |  helpers   |      deps      |
+ *   +------+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
  *   field      set by                                cleared by
  *   deps       submit: edges, and one share of the   each producer that completes (-1); the own
  *              op itself, that keeps it above zero   share: submit for a solo op; in a lane the
@@ -36,6 +36,9 @@
  *              it writes `failure` before the op
  *              can end
  *   B large    submit: run may work long             -
+ *   R reported submit: the next id is its report's,  -
+ *              and the only one that clients have
+ *   P report   submit: it runs, though its op failed -
  *
  * Bits that are never cleared end with the record's use: get starts again from 0.
  *
@@ -65,6 +68,8 @@ typedef struct fr_edge_block fr_edge_block;
 #define FR_OP_SOLO (UINT64_C(1) << 55)
 #define FR_OP_HAS_FAILED (UINT64_C(1) << 56)
 #define FR_OP_LARGE (UINT64_C(1) << 57)
+#define FR_OP_REPORTED (UINT64_C(1) << 58)
+#define FR_OP_REPORT (UINT64_C(1) << 59)
 
 _Static_assert(FR_OP_DEPS_MASK < FR_OP_HELPER_ONE, "deps must not run into the helpers");
 _Static_assert(FR_OP_HELPERS_MASK < FR_OP_CLAIMED, "helpers must not run into the flags");
@@ -99,6 +104,12 @@ _Static_assert(offsetof(fr_op, payload) == FR_CACHE_LINE_BYTES, "the payload sta
 static inline bool fr_op_has_failed(const fr_op *op)
 {
     return (fr_load_relaxed(&op->word) & FR_OP_HAS_FAILED) != 0;
+}
+
+/* By what clients know a pending op, or one that runs. */
+static inline uint64_t fr_op_known_id(const fr_op *op)
+{
+    return op->id + ((fr_load_relaxed(&op->word) & FR_OP_REPORTED) != 0);
 }
 
 /* Fetches both lines that a short op touches. NULL is fine. */

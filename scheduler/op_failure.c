@@ -74,6 +74,16 @@ bool fr_op_set_failure(fr_op *op, uint64_t word)
     return true;
 }
 
+void fr_op_pass_failure(const fr_op *op, const fr_edge *edge)
+{
+    fr_op *consumer = fr_edge_consumer(edge);
+    uint64_t failure = fr_load_relaxed(&op->failure);
+    if ((edge->consumer & FR_EDGE_REPORTS) == 0)
+        (void)fr_op_set_failure(consumer, fr_failure_of_producer(fr_op_known_id(op)));
+    else if (!fr_op_set_failure(consumer, failure))
+        fr_failure_release(fr_op_allocator(op), failure);
+}
+
 void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
 {
     if (fr_op_failed(op))

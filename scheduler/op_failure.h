@@ -9,7 +9,7 @@
 #ifndef FR_SCHEDULER_OP_FAILURE_H
 #define FR_SCHEDULER_OP_FAILURE_H
 
-#include "scheduler/op_table.h"
+#include "scheduler/edge.h"
 
 typedef struct fr_failure {
     FR_ALIGNED_LINE ovstage_api_status_t
@@ -30,6 +30,9 @@ void fr_failure_read(uint64_t word, uint64_t prefix, fr_op_failure *out, char *b
                      size_t buffer_bytes);
 /* The op fails with that word; false when it has failed already. */
 bool fr_op_set_failure(fr_op *op, uint64_t word);
+/* The op has failed: so do the consumer of the edge, because of it, or its report, with its text.
+ */
+void fr_op_pass_failure(const fr_op *op, const fr_edge *edge);
 /* The word of an op that fails because a producer did. */
 static inline uint64_t fr_failure_of_producer(uint64_t producer_id)
 {

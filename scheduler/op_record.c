@@ -137,6 +137,20 @@ static fr_op *fr_records_take_locked(fr_graph *graph)
     return op;
 }
 
+static fr_op *fr_record_begin(fr_op *op, const fr_op_type *type)
+{
+    op->type = type;
+    op->id = 0;
+    fr_store_relaxed(&op->word, 0);
+    return op;
+}
+
+fr_op *fr_records_get(fr_graph *graph, const fr_op_type *type)
+{
+    fr_op *op = fr_records_take(graph);
+    return op ? fr_record_begin(op, type) : NULL;
+}
+
 fr_op *fr_graph_op_get(fr_graph *graph, const fr_op_type *type)
 {
     fr_record_slot *slot = fr_records_slot(&graph->records);
@@ -145,10 +159,7 @@ fr_op *fr_graph_op_get(fr_graph *graph, const fr_op_type *type)
     while (!op && !(op = fr_records_take_locked(graph)))
         if (!fr_records_add_slab(graph))
             return NULL;
-    op->type = type;
-    op->id = 0;
-    fr_store_relaxed(&op->word, 0);
-    return op;
+    return fr_record_begin(op, type);
 }
 
 void fr_graph_op_put(fr_graph *graph, fr_op *op)
@@ -177,6 +188,11 @@ void *fr_op_payload(fr_op *op)
 uint64_t fr_op_id(const fr_op *op)
 {
     return op->id;
+}
+
+uint64_t fr_op_client_id(const fr_op *op)
+{
+    return fr_op_known_id(op);
 }
 
 uint64_t fr_op_ordinal(const fr_op *op)

@@ -90,6 +90,9 @@ void fr_records_refill(fr_graph *graph);
 void fr_records_add_solo(fr_records *records, fr_op *op);
 void fr_records_remove_solo(fr_records *records, fr_op *op);
 
+/* Under admission: as fr_graph_op_get, but NULL when no record is free. */
+fr_op *fr_records_get(fr_graph *graph, const fr_op_type *type);
+
 void fr_records_destroy(fr_records *records, const fr_allocator *allocator);
 
 #endif

@@ -19,7 +19,8 @@
  *   3 text        a failure's address       the same                   release, under the lock
  *   4 status      status of a failure       the same                   the same
  *   5 cause       sequence of the producer  the same                   the same
- *   R released    -                         release, under admission   who completes the op
+ *   R released    -                         release or submit,         who completes the op
+ *                                           under admission
  *   W waiters     -                         a waiter, under admission  who completes the op, in the
  *                                                                      same step; it wakes them
  *   Z packing     -                         packing, under the lock    thaw, or the next use
@@ -147,6 +148,11 @@ fr_op *fr_op_table_pending_op(const fr_op_table *table, uint64_t id);
 /* Under admission: sets FR_ENTRY_WAITERS or FR_ENTRY_RELEASED on a pending id; false when it is not
  * pending or has the flag RELEASED. */
 bool fr_op_table_flag(fr_op_table *table, uint64_t id, uint64_t flag);
+/* Under admission: an entry was issued that is released from the start. */
+static inline void fr_op_table_born_released(fr_op_table *table)
+{
+    fr_count(&table->flagged, 1);
+}
 
 /* The id of a pending entry was released, and its op has completed. */
 void fr_op_table_count_released(fr_op_table *table, _Atomic uint64_t *entry, uint64_t id);

@@ -246,7 +246,7 @@ static ovstage_api_status_t fr_stage_may_go(fr_stage *stage)
     return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
                         "%p cannot be destroyed inside op %llu of another instance: one of its own "
                         "operations waits for that op",
-                        (void *)stage, (unsigned long long)fr_op_id(fr_op_running()));
+                        (void *)stage, (unsigned long long)fr_op_client_id(fr_op_running()));
 }
 
 ovstage_api_status_t ovstage_destroy_instance(ovstage_instance_t *instance)

@@ -20,7 +20,7 @@ static fr_run_result fr_task_run(fr_op *op, const fr_run_context *context)
         .struct_size = sizeof(given),
         .worker_index = context->worker_index,
         .instance = &task->stage->instance,
-        .op_id = fr_op_id(op),
+        .op_id = fr_op_client_id(op),
         .device = {kDLCPU, 0},
         .stream = 0,
     };

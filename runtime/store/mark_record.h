@@ -8,7 +8,7 @@
 #define FR_RUNTIME_STORE_MARK_RECORD_H
 
 #include "runtime/store/marks.h"
-#include "runtime/store/ordinal_tree.h"
+#include "scheduler/ordinal_tree.h"
 
 typedef enum fr_mark_kind {
     FR_MARK_DELETED,

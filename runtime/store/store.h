@@ -13,10 +13,10 @@
 
 #include "runtime/floor/floor.h"
 #include "runtime/query/query.h"
-#include "runtime/store/ordinal_tree.h"
 #include "runtime/write/array_source.h"
 #include "runtime/write/rows.h"
 #include "scheduler/memory.h"
+#include "scheduler/ordinal_tree.h"
 
 typedef struct fr_store fr_store;
 typedef struct fr_column fr_column;

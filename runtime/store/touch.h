@@ -14,7 +14,7 @@
 #define FR_RUNTIME_STORE_TOUCH_H
 
 #include "runtime/floor/floor.h"
-#include "runtime/store/ordinal_tree.h"
+#include "scheduler/ordinal_tree.h"
 #include "scheduler/os.h"
 #include "scheduler/tally.h"
 

@@ -16,10 +16,10 @@
 
 #include "runtime/store/buffers.h"
 #include "runtime/store/change.h"
-#include "runtime/store/ordinal_tree.h"
 #include "runtime/store/pin.h"
 #include "runtime/store/stock.h"
 #include "runtime/store/touch.h"
+#include "scheduler/ordinal_tree.h"
 
 typedef struct fr_segment fr_segment;
 typedef struct fr_version fr_version;

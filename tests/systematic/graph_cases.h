@@ -47,6 +47,9 @@ void body_destroy(void *shape);
 /* The random load of the stress test, small. */
 void body_load(void *shape);
 
+/* Ops whose work goes on after them, and is ended by other threads; seals. graph_cases_reports.c */
+void body_reports(void *shape);
+
 #ifdef __cplusplus
 }
 #endif

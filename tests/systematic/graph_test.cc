@@ -102,6 +102,11 @@ TEST(SystematicGraph, SplitOps)
     Explore("SystematicGraph.SplitOps", body_split, 1500);
 }
 
+TEST(SystematicGraph, ReportsComeAfterTheWork)
+{
+    Explore("SystematicGraph.ReportsComeAfterTheWork", body_reports, 2000);
+}
+
 TEST(SystematicGraph, DestroyDropsWhatHasNotRun)
 {
     Explore("SystematicGraph.DestroyDropsWhatHasNotRun", body_destroy, 1000);

@@ -52,6 +52,23 @@ const char *graph_open_ordinals(void);
 const char *graph_wide_seal(void);
 const char *graph_failing_allocations(void);
 
+/* graph_cases_report.c: what is submitted, and what is complete. */
+const char *graph_report_is_what_clients_know(void);
+const char *graph_report_of_what_is_over(void);
+const char *graph_reports_of_a_lane(void);
+const char *graph_report_of_a_seal(void);
+const char *graph_report_concerns_nobody_else(void);
+const char *graph_report_has_producers(void);
+const char *graph_report_fails_as_its_op(void);
+const char *graph_report_refused(void);
+const char *graph_report_waited_for_inside(void);
+const char *graph_report_explained(void);
+const char *graph_many_reports(void);
+const char *graph_report_joined_below_a_seal(void);
+const char *graph_report_ids_cross_blocks(void);
+const char *graph_report_dropped(void);
+const char *graph_report_failing_allocations(void);
+
 #ifdef __cplusplus
 }
 #endif

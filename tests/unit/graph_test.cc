@@ -196,3 +196,78 @@ TEST(Graph, SealsHoldUpSealsOnly)
 {
     EXPECT_STREQ(graph_seals_hold_up_seals_only(), nullptr);
 }
+
+TEST(GraphReport, ClientsKnowAReportAndNotItsOp)
+{
+    EXPECT_STREQ(graph_report_is_what_clients_know(), nullptr);
+}
+
+TEST(GraphReport, WorkMayBeOverBeforeItsReportComesToIt)
+{
+    EXPECT_STREQ(graph_report_of_what_is_over(), nullptr);
+}
+
+TEST(GraphReport, LanesGoOnAtWhatIsSubmitted)
+{
+    EXPECT_STREQ(graph_reports_of_a_lane(), nullptr);
+}
+
+TEST(GraphReport, ASealIsReportedBehindWhatItSeals)
+{
+    EXPECT_STREQ(graph_report_of_a_seal(), nullptr);
+}
+
+TEST(GraphReport, OthersGoOnAtWhatIsSubmitted)
+{
+    EXPECT_STREQ(graph_report_concerns_nobody_else(), nullptr);
+}
+
+TEST(GraphReport, AReportMayWaitForMore)
+{
+    EXPECT_STREQ(graph_report_has_producers(), nullptr);
+}
+
+TEST(GraphReport, AReportFailsAsItsOp)
+{
+    EXPECT_STREQ(graph_report_fails_as_its_op(), nullptr);
+}
+
+TEST(GraphReport, RefusedWithItsReport)
+{
+    EXPECT_STREQ(graph_report_refused(), nullptr);
+}
+
+TEST(GraphReport, AnOpCannotWaitForItsOwnReport)
+{
+    EXPECT_STREQ(graph_report_waited_for_inside(), nullptr);
+}
+
+TEST(GraphReport, ReportsAreExplained)
+{
+    EXPECT_STREQ(graph_report_explained(), nullptr);
+}
+
+TEST(GraphReport, ManySealsLookAtEachReportOnce)
+{
+    EXPECT_STREQ(graph_many_reports(), nullptr);
+}
+
+TEST(GraphReport, ASealIsReportedBehindWhatJoinedBelowTheLastOne)
+{
+    EXPECT_STREQ(graph_report_joined_below_a_seal(), nullptr);
+}
+
+TEST(GraphReport, AnOpAndItsReportInTwoBlocks)
+{
+    EXPECT_STREQ(graph_report_ids_cross_blocks(), nullptr);
+}
+
+TEST(GraphReport, ReportsAreDropped)
+{
+    EXPECT_STREQ(graph_report_dropped(), nullptr);
+}
+
+TEST(GraphReport, ReportsWithoutMemory)
+{
+    EXPECT_STREQ(graph_report_failing_allocations(), nullptr);
+}

@@ -7,7 +7,7 @@
 #include <vector>
 
 extern "C" {
-#include "runtime/store/ordinal_tree.h"
+#include "scheduler/ordinal_tree.h"
 }
 
 namespace

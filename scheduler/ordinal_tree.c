@@ -1,4 +1,4 @@
-#include "runtime/store/ordinal_tree.h"
+#include "scheduler/ordinal_tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>

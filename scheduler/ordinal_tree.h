@@ -6,8 +6,8 @@
  * Threads: guarded by the owner's lock. Progress: a few dozen steps for any number of records; a
  * few for one near those, for the first and for one behind all others. Memory bound: none of its
  * own. */
-#ifndef FR_RUNTIME_STORE_ORDINAL_TREE_H
-#define FR_RUNTIME_STORE_ORDINAL_TREE_H
+#ifndef FR_SCHEDULER_ORDINAL_TREE_H
+#define FR_SCHEDULER_ORDINAL_TREE_H
 
 #include <stdint.h>
 

@@ -112,13 +112,18 @@ typedef struct flyrail_statistics_t {
     uint64_t steals, wakes, sleeps; /* counts of the pool: all instances that use it together */
     uint64_t hand_overs;            /* count: waits that took a lane over from its drainer */
     uint64_t lanes_open; /* ordinals with pending ops, and some whose ops are done: reused later */
-    uint64_t prims; /* that are there: from their first write on, sealed or not, until the seal of
-                       the delete that takes away the last they had */
-    uint64_t keys;  /* that seals have made visible, and not deleted since. One that got another
-                       schema without a delete counts for each */
+    /* That are there: from their first write on, sealed or not (or discarded), until the seal of
+     * the delete that takes away the last they had; and again from the seal of what is written
+     * then. */
+    uint64_t prims;
+    uint64_t keys; /* that seals have made visible, and not deleted since. One that got another
+                      schema without a delete counts for each */
     uint64_t columns, segments; /* a segment: keys, or marks of their deletes, that became visible
                                    together */
-    uint64_t versions_open, versions_sealed, pins;
+    /* What an unsealed ordinal wrote of a segment, or of keys of one schema that no seal has made
+     * visible; deletes make none before their seal. */
+    uint64_t versions_open;
+    uint64_t versions_sealed, pins;
     uint64_t payload_bytes; /* rows of all versions */
     uint64_t pending_bytes; /* counts against pending_limit_bytes */
     uint64_t history_bytes; /* counts against history_limit_bytes */

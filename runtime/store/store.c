@@ -122,15 +122,10 @@ void fr_store_query_forget(fr_store *store, fr_query *query)
     fr_bind_forget(query);
 }
 
-/* Open ones are counted where seals find them. */
-static uint64_t fr_store_versions_open(const fr_store *store)
-{
-    return fr_tally_read(&store->touches.versions);
-}
-
 void fr_store_statistics_read(fr_store *store, fr_store_statistics *out)
 {
-    uint64_t open = fr_store_versions_open(store);
+    /* Open ones are counted where seals find them. */
+    uint64_t open = fr_tally_read(&store->touches.versions);
     uint64_t live = fr_versions_live(&store->versions);
     const fr_store_counters *counters = &store->counters;
     /* [store.tokens.figures] pairs [store.tokens.enter] : it is set up */
@@ -142,7 +137,7 @@ void fr_store_statistics_read(fr_store *store, fr_store_statistics *out)
         .keys = fr_load_relaxed(&counters->keys) - fr_load_relaxed(&counters->keys_deleted),
         .columns = fr_load_relaxed(&counters->columns),
         .segments = fr_load_relaxed(&counters->segments),
-        .versions_open = open,
+        .versions_open = open + fr_tally_read(&store->touches.unplaced),
         .versions_sealed = live > open ? live - open : 0, /* read while others come and go */
         .pins = fr_versions_pins(&store->versions),
         .payload_bytes = buffers.payload_bytes,

@@ -4,11 +4,15 @@
 
 #include "runtime/store/column.h"
 
+static fr_tally *fr_touches_tally(fr_touches *touches, const fr_touched *touched)
+{
+    return touched->segment ? &touches->versions : &touches->unplaced;
+}
+
 void fr_touch_add(fr_touches *touches, fr_touched *touched, uint64_t ordinal)
 {
     touched->node.ordinal = ordinal;
-    if (touched->segment)
-        fr_tally_add(&touches->versions, 1);
+    fr_tally_add(fr_touches_tally(touches, touched), 1);
     fr_touched *newest = fr_load_relaxed(&touches->newest);
     do {
         touched->next = newest;
@@ -27,8 +31,7 @@ static fr_touched *fr_touched_of_node(fr_ordinal_node *node)
 
 static void fr_touches_give(fr_touches *touches, fr_touched *touched, fr_touched **taken)
 {
-    if (touched->segment)
-        fr_tally_sub(&touches->versions, 1);
+    fr_tally_sub(fr_touches_tally(touches, touched), 1);
     touched->next = *taken;
     *taken = touched;
 }

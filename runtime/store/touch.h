@@ -39,7 +39,8 @@ typedef struct fr_touches {
     FR_ALIGNED_LINE _Atomic(fr_touched *) newest;
     FR_ALIGNED_LINE fr_mutex sorting;
     struct fr_column *columns; /* whose trees have something; the last one leads to itself */
-    fr_tally versions;         /* open ones, unplaced rows left out */
+    fr_tally versions;         /* open ones */
+    fr_tally unplaced;         /* records of unplaced rows that are open */
 } fr_touches;
 
 /* Its column and segment are set. */

@@ -115,6 +115,15 @@ bool fr_cuda_library_open_file(fr_cuda_library *library, const char *file)
     return false;
 }
 
+bool fr_cuda_library_adopt(fr_cuda_library *library, const fr_cuda_driver *driver)
+{
+    *library = (fr_cuda_library){.driver = *driver};
+    if (start(library))
+        return true;
+    fr_cuda_library_close(library);
+    return false;
+}
+
 bool fr_cuda_library_open(fr_cuda_library *library)
 {
     return fr_cuda_library_open_file(library, "libcuda.so.1");

@@ -33,6 +33,9 @@ bool fr_cuda_library_open(fr_cuda_library *library);
 /* The same with another file; tests give the simulated driver's path. */
 bool fr_cuda_library_open_file(fr_cuda_library *library, const char *file);
 
+/* The same with a table that is there: a copy of it is kept. */
+bool fr_cuda_library_adopt(fr_cuda_library *library, const fr_cuda_driver *driver);
+
 /* Forgets the table. The driver itself stays in the process: it has threads and handlers of its
  * own, and cannot be unloaded. */
 void fr_cuda_library_close(fr_cuda_library *library);

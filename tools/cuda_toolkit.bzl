@@ -1,6 +1,7 @@
-"""The headers of NVIDIA's toolkit, where it is installed: one test compares ours with them.
+"""NVIDIA's toolkit, where it is installed: a test compares our interface with its headers, and its
+compiler makes the kernels for the devices of its time.
 
-Without it @cuda_toolkit//:headers is there and empty, so nothing else needs to know.
+Without it @cuda_toolkit//:headers is there and empty, and NVCC in toolkit.bzl is "".
 """
 
 _FOUND = """
@@ -28,6 +29,8 @@ def _cuda_toolkit_impl(rctx):
             rctx.symlink(path, "include/" + header)
         else:
             found = False
+    nvcc = rctx.path(rctx.attr.path + "/bin/nvcc")
+    rctx.file("toolkit.bzl", "NVCC = \"%s\"\n" % (nvcc if nvcc.exists else ""))
     rctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % rctx.name)
     rctx.file("BUILD.bazel", _FOUND if found else _MISSING)
 

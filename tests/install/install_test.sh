@@ -56,6 +56,14 @@ pkg_config_static)
 	works ./c
 	works ./cxx
 	;;
+static_backend)
+	# Two members of the archive define it: the one with a backend has to be the one that is taken.
+	rm "$prefix"/lib/libflyrail.so*
+	echo 'extern const void *const fr_device_provider; int main(void) { return !fr_device_provider; }' >backend.c
+	# shellcheck disable=SC2046
+	gcc backend.c -o backend $(pkg-config --libs --static flyrail)
+	./backend || fail "no backend for devices is linked"
+	;;
 cmake_shared)
 	with_cmake flyrail
 	needed build/flyrail_c | grep -qx libflyrail.so.0 || fail "the program does not use the shared library"

@@ -8,7 +8,7 @@ compiles the whole library again.
 load("//tests/variants:defs.bzl", "VARIANTS", "fr_library_variant", "fr_test_c_files")
 load("//tools:flags.bzl", "C_COPTS", "TEST_BODY_COPTS")
 
-def mutant(name, file, test, only = "", variant = "", bound_s = 90):
+def mutant(name, file, test, only = "", variant = "", bound_s = 90, deps = []):
     """One row of the table.
 
     Args:
@@ -20,15 +20,16 @@ def mutant(name, file, test, only = "", variant = "", bound_s = 90):
         folder, else "small".
       bound_s: what does not end within it is caught. Less where the bug shows in no other way, and
         the test takes no time without it.
+      deps: of the test, beyond the library and //tests/support.
     """
     if not variant:
         variant = "systematic" if test.startswith("//tests/systematic:") else "small"
-    return struct(name = name, file = file, test = test, only = only, variant = variant, bound_s = bound_s)
+    return struct(name = name, file = file, test = test, only = only, variant = variant, bound_s = bound_s, deps = deps)
 
 def _is_systematic(m):
     return m.variant == "systematic" and m.test.startswith("//tests/systematic:")
 
-def _bodies(name, test, variant, library, copts = []):
+def _bodies(name, test, variant, library, copts = [], deps = []):
     copts = VARIANTS[variant].copts + copts
     fr_test_c_files(name + "_c", test, library, copts)
     native.cc_library(
@@ -38,7 +39,7 @@ def _bodies(name, test, variant, library, copts = []):
         copts = copts + TEST_BODY_COPTS,
         linkstatic = True,
         alwayslink = True,
-        deps = [":" + name + "_c", library],
+        deps = [":" + name + "_c", library] + deps,
     )
 
 def _program(name, deps, variant):
@@ -75,7 +76,7 @@ def mutation_tests(mutants):
         body = m.test.replace("//tests/", "").replace("/", "_").replace(":", "_") + "_" + m.variant
         if body not in filters:
             filters[body] = []
-            _bodies(body, m.test, m.variant, library)
+            _bodies(body, m.test, m.variant, library, deps = m.deps)
             if not _is_systematic(m):
                 _program("unmutated_" + body + "_program", [":" + body, library], m.variant)
         filters[body].append(m.only or "*")
@@ -86,7 +87,7 @@ def mutation_tests(mutants):
         copts = ["-DFR_MUTATE_" + m.name, "-Wno-error"]
         if m.file.endswith(".h"):
             fr_library_variant(name + "_library", m.variant, copts)
-            _bodies(name + "_bodies", m.test, m.variant, ":" + name + "_library", copts)
+            _bodies(name + "_bodies", m.test, m.variant, ":" + name + "_library", copts, m.deps)
             deps = [":" + name + "_bodies", ":" + name + "_library"]
         else:
             native.cc_library(

@@ -350,7 +350,7 @@ TEST_F(SimFault, ModulesAndFunctionsAreChecked)
     FR_SIM_OK(cu->cuModuleLoadDataEx(&module, shortest.data(), 0, nullptr, nullptr));
     EXPECT_EQ(cu->cuModuleGetFunction(&function, module, "fr_no_such_kernel"),
               (fr_cu_result)FR_CU_ERROR_NOT_FOUND);
-    FR_SIM_OK(cu->cuModuleGetFunction(&function, module, "fr_fill_b16"));
+    FR_SIM_OK(cu->cuModuleGetFunction(&function, module, "fr_rows_b16"));
     int threads = 0;
     FR_SIM_OK(
         cu->cuFuncGetAttribute(&threads, FR_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
@@ -381,11 +381,10 @@ TEST_F(SimFault, ArgumentsAreTakenAtTheCall)
     fr_cu_device_ptr dst = Memory(64), row = Memory(16);
     FR_SIM_OK(cu->cuMemsetD32Async(row, 9, 4, a));
     FR_SIM_OK(cu->cuMemsetD32Async(dst, 0, 16, a));
-    uint64_t pitch = 16, none = 0;
-    uint32_t rows = 4, elements = 4;
-    void *arguments[] = {&dst, &pitch, &row, &none, &none, &rows, &elements};
-    FR_SIM_OK(Launch(Kernel("fr_fill_b4"), a, arguments));
-    rows = 1000000;
+    fr_kernel_rows rows = {dst, row, 16, 0, 0, 0, 0, 4, 4};
+    void *arguments[] = {&rows};
+    FR_SIM_OK(Launch(Kernel("fr_rows_b4"), a, arguments));
+    rows.count = 1000000;
     FR_SIM_OK(cu->cuStreamSynchronize(a));
     EXPECT_EQ(Peek<uint32_t>(dst + 60), 9u);
 }
@@ -396,25 +395,23 @@ TEST_F(SimFault, AKernelBeyondItsMemoryFailsTheContext)
     fr_cu_stream a = Stream();
     fr_cu_device_ptr dst = Memory(64), row = Memory(16);
     FR_SIM_OK(cu->cuMemsetD32Async(row, 9, 4, a));
-    uint64_t pitch = 16, none = 0;
-    uint32_t rows = 5, elements = 4;
-    void *arguments[] = {&dst, &pitch, &row, &none, &none, &rows, &elements};
-    FR_SIM_OK(Launch(Kernel("fr_fill_b4"), a, arguments));
+    fr_kernel_rows rows = {dst, row, 16, 0, 0, 0, 0, 5, 4};
+    void *arguments[] = {&rows};
+    FR_SIM_OK(Launch(Kernel("fr_rows_b4"), a, arguments));
     EXPECT_EQ(cu->cuStreamSynchronize(a), illegal);
     EXPECT_EQ(cu->cuMemFree(dst), illegal);
-    ExpectReports(1, FR_SIM_OUT_OF_BOUNDS, "fr_fill_b4");
+    ExpectReports(1, FR_SIM_OUT_OF_BOUNDS, "fr_rows_b4");
 }
 
-TEST_F(SimFault, AnElementBetweenTwoIsMisaligned)
+TEST_F(SimFault, APartBetweenTwoIsMisaligned)
 {
     reports_are_meant = true;
     fr_cu_stream a = Stream();
     fr_cu_device_ptr dst = Memory(64), row = Memory(16);
     FR_SIM_OK(cu->cuMemsetD32Async(row, 9, 4, a));
-    uint64_t pitch = 6, none = 0;
-    uint32_t rows = 2, elements = 1;
-    void *arguments[] = {&dst, &pitch, &row, &none, &none, &rows, &elements};
-    FR_SIM_OK(Launch(Kernel("fr_fill_b4"), a, arguments));
+    fr_kernel_rows rows = {dst, row, 6, 0, 0, 0, 0, 2, 1};
+    void *arguments[] = {&rows};
+    FR_SIM_OK(Launch(Kernel("fr_rows_b4"), a, arguments));
     EXPECT_EQ(cu->cuStreamSynchronize(a), (fr_cu_result)FR_CU_ERROR_MISALIGNED_ADDRESS);
 }
 
@@ -454,68 +451,6 @@ TEST_F(SimFault, AValueCanBeWrittenByAStream)
     FR_SIM_OK(cu->cuStreamWriteValue32(a, (uintptr_t)flag, 77, 0));
     FR_SIM_OK(cu->cuStreamSynchronize(a));
     EXPECT_EQ(*flag, 77u);
-}
-
-// Section: the library's kernels.
-
-TEST_F(SimFault, ScatterGatherFillAndStridedCopyOfAllWidths)
-{
-    fr_cu_stream a = Stream();
-    for (uint32_t width : {1u, 2u, 4u, 8u, 16u}) {
-        const std::string suffix = "_b" + std::to_string(width);
-        enum { ROWS = 7, OUT = 11 };
-        const uint32_t elements = 3, row_bytes = elements * width;
-        std::vector<uint8_t> in(ROWS * row_bytes), out(OUT * row_bytes), back(ROWS * row_bytes);
-        for (size_t i = 0; i < in.size(); i++)
-            in[i] = (uint8_t)(i * 5 + 1);
-        const uint32_t index[ROWS] = {10, 3, 5, 0, 7, 1, 2};
-        const uint8_t mask[ROWS] = {1, 1, 0, 1, 1, 0, 1};
-        fr_cu_device_ptr src = Memory(in.size()), dst = Memory(out.size()),
-                         rows = Memory(sizeof index), bits = Memory(sizeof mask);
-        FR_SIM_OK(cu->cuMemcpyHtoDAsync(src, in.data(), in.size(), a));
-        FR_SIM_OK(cu->cuMemcpyHtoDAsync(rows, index, sizeof index, a));
-        FR_SIM_OK(cu->cuMemcpyHtoDAsync(bits, mask, sizeof mask, a));
-        FR_SIM_OK(cu->cuMemsetD8Async(dst, 0, out.size(), a));
-        uint64_t pitch = row_bytes, none = 0;
-        uint32_t count = ROWS, n = elements;
-        void *scatter[] = {&dst, &pitch, &src, &pitch, &rows, &bits, &count, &n};
-        FR_SIM_OK(Launch(Kernel(("fr_scatter" + suffix).c_str()), a, scatter));
-        FR_SIM_OK(cu->cuMemcpyDtoHAsync(out.data(), dst, out.size(), a));
-        FR_SIM_OK(cu->cuMemsetD8Async(src, 0, in.size(), a));
-        void *gather[] = {&src, &pitch, &dst, &pitch, &rows, &none, &count, &n};
-        FR_SIM_OK(Launch(Kernel(("fr_gather" + suffix).c_str()), a, gather));
-        FR_SIM_OK(cu->cuMemcpyDtoHAsync(back.data(), src, back.size(), a));
-        FR_SIM_OK(cu->cuStreamSynchronize(a));
-        for (int r = 0; r < ROWS; r++)
-            for (uint32_t i = 0; i < row_bytes; i++) {
-                uint8_t value = mask[r] ? in[(size_t)r * row_bytes + i] : 0;
-                ASSERT_EQ(out[index[r] * row_bytes + i], value);
-                ASSERT_EQ(back[(size_t)r * row_bytes + i], value);
-            }
-        // Columns to rows: element (i, j) goes to (j, i).
-        struct {
-            int32_t count;
-            int64_t sizes[8], dst_strides[8], src_strides[8];
-        } shape = {};
-        shape.count = 2;
-        shape.sizes[0] = ROWS;
-        shape.sizes[1] = elements;
-        shape.src_strides[0] = row_bytes;
-        shape.src_strides[1] = width;
-        shape.dst_strides[0] = width;
-        shape.dst_strides[1] = ROWS * width;
-        uint64_t total = ROWS * elements;
-        FR_SIM_OK(cu->cuMemcpyHtoDAsync(src, in.data(), in.size(), a));
-        void *strided[] = {&dst, &src, &shape, &total};
-        FR_SIM_OK(Launch(Kernel(("fr_strided" + suffix).c_str()), a, strided));
-        FR_SIM_OK(cu->cuMemcpyDtoHAsync(back.data(), dst, back.size(), a));
-        FR_SIM_OK(cu->cuStreamSynchronize(a));
-        for (uint32_t i = 0; i < ROWS; i++)
-            for (uint32_t j = 0; j < elements; j++)
-                ASSERT_EQ(std::memcmp(&back[(j * ROWS + i) * width],
-                                      &in[(i * elements + j) * width], width),
-                          0);
-    }
 }
 
 // Section: threads.

@@ -15,7 +15,7 @@ class SimFuzz : public Sim
     std::vector<fr_cu_device_ptr> memory;
     std::vector<fr_cu_memory_pool> pools;
     std::vector<char> host = std::vector<char>(HOST_BYTES);
-    fr_cu_function fill = nullptr;
+    fr_cu_function rows_kernel = nullptr;
     uint64_t random = 0, seen = 0;
     int host_calls = 0;
     bool with_host_functions = false;
@@ -93,10 +93,10 @@ class SimFuzz : public Sim
             Look(cu->cuLaunchHostFunc(
                 stream, [](void *user) { ++*static_cast<int *>(user); }, &host_calls));
         if (which == 5) {
-            uint64_t pitch = 4 * (1 + Below(4)), none = 0;
-            uint32_t rows = Below(30), elements = 1 + Below(3);
-            void *arguments[] = {&to, &pitch, &from, &none, &none, &rows, &elements};
-            Look(Launch(fill, stream, arguments));
+            fr_kernel_rows rows = {to, from, 4 * (1 + Below(4)), 0,           0,
+                                   0,  0,    Below(30),          1 + Below(3)};
+            void *arguments[] = {&rows};
+            Look(Launch(rows_kernel, stream, arguments));
         }
     }
 
@@ -131,7 +131,7 @@ class SimFuzz : public Sim
         events = {nullptr};
         memory = {0};
         pools = {Pool(0, true, true, true)};
-        fill = Kernel("fr_fill_b4");
+        rows_kernel = Kernel("fr_rows_b4");
         if (seed % 7 == 0)
             fr_sim_fail_operation(0, 1 + Below(100), FR_CU_ERROR_LAUNCH_FAILED);
         for (int i = 0; i < CALLS; i++) {

@@ -197,7 +197,7 @@ TEST_F(SimPublished, T12_TheUploadOfTheIndexIsNotWaitedFor)
 {
     Both([&](bool right) {
         enum { ROWS = 64 };
-        fr_cu_device_ptr index = Memory(ROWS * 4), source = Memory(ROWS * 4), none = 0;
+        fr_cu_device_ptr index = Memory(ROWS * 4), source = Memory(ROWS * 4);
         uint32_t *rows = static_cast<uint32_t *>(Pinned(ROWS * 4));
         for (uint32_t i = 0; i < ROWS; i++)
             rows[i] = ROWS - 1 - i;
@@ -208,10 +208,7 @@ TEST_F(SimPublished, T12_TheUploadOfTheIndexIsNotWaitedFor)
         Record(event, b);
         if (right)
             Wait(a, event);
-        uint64_t pitch = 4;
-        uint32_t count = ROWS, elements = 1;
-        void *arguments[] = {&memory, &pitch, &source, &pitch, &index, &none, &count, &elements};
-        EXPECT_EQ(Launch(Kernel("fr_scatter_b4"), a, arguments), 0u);
+        EXPECT_EQ(MoveWords(a, memory, source, ROWS, 1, index), 0u);
     });
 }
 

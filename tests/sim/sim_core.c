@@ -248,6 +248,7 @@ static void open_locked(const fr_sim_options *options)
     fr_sim_calls_reset();
     fr_sim_reports_reset();
     fr_sim_builtin_register();
+    fr_sim_kernels_register();
 }
 
 void fr_sim_open(const fr_sim_options *options)

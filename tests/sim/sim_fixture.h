@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/kernels/kernels.h"
 #include "tests/sim/sim.h"
 
 #define FR_SIM_OK(call) ASSERT_EQ((call), (fr_cu_result)FR_CU_SUCCESS)
@@ -147,6 +148,21 @@ class Sim : public ::testing::Test
     fr_cu_result Launch(fr_cu_function function, fr_cu_stream stream, void **arguments)
     {
         return cu->cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr);
+    }
+
+    // Of rows of `parts` words of 4 bytes, compact; to_rows: numbers of 32 bits, or 0.
+    fr_cu_result MoveWords(fr_cu_stream stream, fr_cu_device_ptr to, fr_cu_device_ptr from,
+                           uint32_t count, uint32_t parts, fr_cu_device_ptr to_rows)
+    {
+        fr_kernel_rows rows = {};
+        rows.to = to;
+        rows.from = from;
+        rows.to_pitch = rows.from_pitch = 4ull * parts;
+        rows.to_rows = to_rows;
+        rows.count = count;
+        rows.parts = parts;
+        void *arguments[] = {&rows};
+        return Launch(Kernel("fr_rows_b4"), stream, arguments);
     }
 
     // What the device has there, whatever is still to run.

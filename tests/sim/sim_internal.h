@@ -401,6 +401,9 @@ void fr_sim_modules_drop(const fr_sim_context *context); /* NULL: of all */
 
 /* sim_builtin.c */
 void fr_sim_builtin_register(void);
+
+/* sim_kernels.c */
+void fr_sim_kernels_register(void);
 /* The kernel that holds its stream until a word is not 0; its arguments: address, most ns. */
 void fr_sim_builtin_spin(fr_sim_launch *launch, void **arguments);
 /* With the lock held. */

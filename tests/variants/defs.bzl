@@ -33,6 +33,9 @@ def fr_library_variant(name, variant, copts = [], **kwargs):
         name = name + "_files",
         testonly = True,
         srcs = [
+            # Before runtime, whose provider it replaces: an archive gives the first one.
+            "//cuda:headers",
+            "//cuda:sources",
             "//include:headers",
             "//scheduler:headers",
             "//scheduler:sources",
@@ -46,7 +49,7 @@ def fr_library_variant(name, variant, copts = [], **kwargs):
         testonly = True,
         srcs = [":" + name + "_files"],
         copts = C_COPTS + VARIANTS[variant].copts + copts,
-        linkopts = ["-pthread"] + VARIANTS[variant].link,
+        linkopts = ["-pthread", "-ldl"] + VARIANTS[variant].link,
         linkstatic = True,
         deps = ["//include"],
         **kwargs

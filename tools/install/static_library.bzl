@@ -15,6 +15,10 @@ def _static_library_impl(ctx):
             archive = library.pic_static_library or library.static_library
             if archive and archive not in archives:
                 archives.append(archive)
+
+    # ar puts each before those that are there. What refers comes before what it refers to, so that
+    # of two definitions a linker takes the one nearer to the program.
+    archives = reversed(archives)
     script = ctx.actions.declare_file(ctx.label.name + ".mri")
     ctx.actions.write(script, "create %s\n%ssave\nend\n" % (
         ctx.outputs.out.path,

@@ -1,0 +1,49 @@
+/* One device of the process: its primary context, the pool of its memory and its kernels.
+ *
+ * Owns: being started with the first stage that opens it and stopped with the last that closes it,
+ * and the way in and out of its context on a thread.
+ *
+ * Invariant: after start nothing here changes until stop, except `end` and, under the process's
+ * lock, `references`. So calls need no lock.
+ *
+ * Bound: a context, a pool, a module and 10 functions for each device; streams and events are the
+ * driver's handles and take nothing here. */
+#ifndef FR_CUDA_DEVICE_H
+#define FR_CUDA_DEVICE_H
+
+#include <stdbool.h>
+
+#include "cuda/driver.h"
+#include "cuda/kernels/kernels.h"
+#include "runtime/device/table.h"
+#include "scheduler/atomic.h"
+
+struct fr_device {
+    const fr_cuda_driver *driver;
+    uint32_t index;
+    fr_cu_device number; /* what the driver calls it */
+    uint32_t references;
+    /* The code that ended the device, 0 before. Whoever misses it asks the driver, which answers
+     * the same: so all accesses are relaxed. */
+    _Atomic fr_cu_result end;
+    uint32_t most_blocks; /* of a launch: more than these have no place at the same time */
+    uint64_t memory_bytes;
+    fr_cu_context context; /* NULL: not started */
+    fr_cu_memory_pool pool;
+    fr_cu_module module;
+    fr_cu_function rows[FR_KERNEL_WIDTH_COUNT], strided[FR_KERNEL_WIDTH_COUNT]; /* by log2 */
+};
+
+/* With the process's lock held. The device is all 0 but its `end`; after a failure, too. */
+bool fr_cuda_device_start(fr_device *device, const fr_cuda_driver *driver, uint32_t index,
+                          fr_device_fault *fault);
+void fr_cuda_device_stop(fr_device *device);
+/* Gives back to the system what the pool holds and nobody uses. */
+void fr_cuda_device_trim(fr_device *device);
+
+/* For the table. */
+uint64_t fr_cuda_memory_bytes(const fr_device *device);
+bool fr_cuda_enter(fr_device *device, fr_device_entry *entry, fr_device_fault *fault);
+void fr_cuda_leave(fr_device_entry *entry);
+
+#endif

@@ -1,0 +1,81 @@
+#include "cuda/fault.h"
+
+#include <stdio.h>
+
+#include "cuda/error.h"
+#include "scheduler/atomic.h"
+
+/* Besides the sticky ones: the driver is shut down, as at the end of the process, or somebody reset
+ * the device. Nothing that was made there can be used or freed. */
+static bool is_the_end(fr_cu_result result)
+{
+    return fr_cuda_error_is_sticky(result) || result == FR_CU_ERROR_DEINITIALIZED ||
+           result == FR_CU_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/* What a handle of a client that is stale, foreign or used by a graph's capture makes calls answer.
+ */
+static bool is_of_a_handle(fr_cu_result result)
+{
+    return result == FR_CU_ERROR_INVALID_HANDLE || result == FR_CU_ERROR_INVALID_CONTEXT ||
+           result == FR_CU_ERROR_INVALID_VALUE ||
+           (result >= FR_CU_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+            result <= FR_CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+}
+
+static void describe(const fr_device *device, const char *call, fr_cu_result result,
+                     fr_device_fault *fault)
+{
+    const char *name = fr_cuda_error_name(result);
+    fault->code = (int32_t)result;
+    snprintf(fault->text, sizeof fault->text, "CUDA device %u: %s answered %u%s%s", device->index,
+             call, result, name ? " " : "", name ? name : "");
+}
+
+static bool check(fr_device *device, const char *call, fr_cu_result result, bool has_client_handle,
+                  fr_device_fault *fault)
+{
+    if (result == FR_CU_SUCCESS)
+        return true;
+    describe(device, call, result, fault);
+    if (is_the_end(result)) {
+        fr_store_relaxed(&device->end, result);
+        fault->kind = FR_DEVICE_DEAD;
+    } else if (result == FR_CU_ERROR_OUT_OF_MEMORY) {
+        fault->kind = FR_DEVICE_MEMORY;
+    } else {
+        fault->kind =
+            has_client_handle && is_of_a_handle(result) ? FR_DEVICE_REFUSED : FR_DEVICE_FAILED;
+    }
+    return false;
+}
+
+bool fr_cuda_check(fr_device *device, const char *call, fr_cu_result result, fr_device_fault *fault)
+{
+    return check(device, call, result, false, fault);
+}
+
+bool fr_cuda_check_client(fr_device *device, const char *call, fr_cu_result result,
+                          fr_device_fault *fault)
+{
+    return check(device, call, result, true, fault);
+}
+
+bool fr_cuda_is_dead(fr_device *device, fr_device_fault *fault)
+{
+    fr_cu_result end = fr_load_relaxed(&device->end);
+#ifdef FR_MUTATE_CUDA_GOES_ON_AFTER_THE_END
+    end = FR_CU_SUCCESS;
+#endif
+    if (end == FR_CU_SUCCESS)
+        return false;
+    describe(device, "an earlier call", end, fault);
+    fault->kind = FR_DEVICE_DEAD;
+    return true;
+}
+
+void fr_cuda_note(fr_device *device, fr_cu_result result)
+{
+    if (is_the_end(result))
+        fr_store_relaxed(&device->end, result);
+}

@@ -1,0 +1,104 @@
+#include "cuda/process.h"
+
+#include <stdio.h>
+
+#include "cuda/device.h"
+#include "cuda/fault.h"
+#include "cuda/loader.h"
+#include "scheduler/os.h"
+
+/* Under `lock`: everything but `is_loaded`, which is set once the rest of the first line is there.
+ */
+static struct {
+    fr_mutex lock;
+    _Atomic bool is_loaded; /* or was tried */
+    fr_cuda_library library;
+    uint32_t count;
+    const fr_cuda_driver *given;
+    fr_device devices[FR_CUDA_MAX_DEVICES];
+} process;
+
+static void load(void)
+{
+    fr_mutex_lock_long(&process.lock);
+    if (!fr_load_relaxed(&process.is_loaded)) {
+        bool works = process.given ? fr_cuda_library_adopt(&process.library, process.given)
+                                   : fr_cuda_library_open(&process.library);
+        uint32_t count = works ? (uint32_t)process.library.device_count : 0;
+        process.count = count < FR_CUDA_MAX_DEVICES ? count : FR_CUDA_MAX_DEVICES;
+        /* [cuda.loaded] pairs [cuda.is_loaded] : the count, and why there is none */
+        fr_store_release(&process.is_loaded, true);
+    }
+    fr_mutex_unlock_long(&process.lock);
+}
+
+uint32_t fr_cuda_count(fr_device_fault *fault)
+{
+    /* [cuda.is_loaded] pairs [cuda.loaded] : sees what loading found */
+    if (!fr_load_acquire(&process.is_loaded))
+        load();
+    if (process.count == 0) {
+        *fault = (fr_device_fault){.kind = FR_DEVICE_ABSENT};
+        snprintf(fault->text, sizeof fault->text, "there is no CUDA: %.140s", process.library.why);
+    }
+    return process.count;
+}
+
+bool fr_cuda_open(uint32_t index, fr_device **out, fr_device_fault *fault)
+{
+    uint32_t count = fr_cuda_count(fault);
+    if (count == 0)
+        return false;
+    if (index >= count) {
+        *fault = (fr_device_fault){.kind = FR_DEVICE_ABSENT};
+        snprintf(fault->text, sizeof fault->text, "there is no CUDA device %u: the process has %u",
+                 index, count);
+        return false;
+    }
+    fr_device *device = &process.devices[index];
+    fr_mutex_lock_long(&process.lock);
+    bool is_open = !fr_cuda_is_dead(device, fault);
+    if (is_open && device->references == 0)
+        is_open = fr_cuda_device_start(device, &process.library.driver, index, fault);
+    if (is_open)
+        device->references++;
+    fr_mutex_unlock_long(&process.lock);
+    if (is_open)
+        *out = device;
+    return is_open;
+}
+
+void fr_cuda_close(fr_device *device)
+{
+    fr_mutex_lock_long(&process.lock);
+    if (--device->references == 0)
+        fr_cuda_device_stop(device);
+    else
+        fr_cuda_device_trim(device);
+    fr_mutex_unlock_long(&process.lock);
+}
+
+fr_device *fr_cuda_open_device(int32_t place)
+{
+    if (place < 0 || place >= FR_CUDA_MAX_DEVICES)
+        return NULL;
+    fr_device *device = &process.devices[place];
+    return device->context ? device : NULL;
+}
+
+bool fr_cuda_use_driver(const fr_cuda_driver *driver)
+{
+    fr_mutex_lock_long(&process.lock);
+    bool is_open = false;
+    for (uint32_t i = 0; i < FR_CUDA_MAX_DEVICES; i++)
+        is_open = is_open || process.devices[i].references > 0;
+    for (uint32_t i = 0; i < FR_CUDA_MAX_DEVICES && !is_open; i++)
+        process.devices[i] = (fr_device){0};
+    if (!is_open) {
+        fr_cuda_library_close(&process.library);
+        process.given = driver;
+        fr_store_relaxed(&process.is_loaded, false);
+    }
+    fr_mutex_unlock_long(&process.lock);
+    return !is_open;
+}

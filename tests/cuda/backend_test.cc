@@ -1,6 +1,7 @@
 // The entries of runtime/device/table.h, as CUDA answers them, in each order of the simulator.
 #include <thread>
 
+#include "cuda/image.h"
 #include "cuda/table.h"
 #include "tests/cuda/backend_fixture.h"
 
@@ -40,6 +41,22 @@ class Backend : public OrderedBackendTest
 TEST_P(Backend, IsTheProviderOfThisProgram)
 {
     EXPECT_EQ(fr_device_provider, &fr_cuda_table);
+}
+
+TEST_P(Backend, EachImageHasTheKernels)
+{
+    for (uint32_t i = 0; i < fr_cuda_image_count; i++) {
+        SCOPED_TRACE(fr_cuda_images[i].name);
+        fr_cu_module module = nullptr;
+        fr_cu_function function = nullptr;
+        FR_SIM_OK(cu->cuModuleLoadDataEx(&module, fr_cuda_images[i].bytes, 0, nullptr, nullptr));
+#define LOOK(width) \
+    FR_SIM_OK(cu->cuModuleGetFunction(&function, module, "fr_rows_b" #width)); \
+    FR_SIM_OK(cu->cuModuleGetFunction(&function, module, "fr_strided_b" #width));
+        FR_KERNEL_WIDTHS(LOOK)
+#undef LOOK
+        FR_SIM_OK(cu->cuModuleUnload(module));
+    }
 }
 
 TEST_P(Backend, ADeviceIsStartedWithTheFirstAndStoppedWithTheLast)

@@ -119,7 +119,7 @@ typedef struct flyrail_statistics_t {
     uint64_t keys; /* that seals have made visible, and not deleted since. One that got another
                       schema without a delete counts for each */
     uint64_t columns, segments; /* a segment: keys, or marks of their deletes, that became visible
-                                   together */
+                                   together, or are written together */
     /* What an unsealed ordinal wrote of a segment, or of keys of one schema that no seal has made
      * visible; deletes make none before their seal. */
     uint64_t versions_open;

@@ -22,8 +22,9 @@ static uint64_t fr_bind_topology(const fr_column *column)
 
 bool fr_bind_outdated(const fr_binding *binding)
 {
-    return binding->placed_count < binding->count &&
-           fr_bind_topology(binding->column) != binding->topology;
+    return fr_column_rehomed(binding->column) != binding->rehomed ||
+           (binding->placed_count < binding->count &&
+            fr_bind_topology(binding->column) != binding->topology);
 }
 
 /* Groups and states of each: the binding's own, or one more block. */
@@ -265,6 +266,7 @@ static const fr_binding *fr_bind_short(const fr_query *query, fr_column *column,
     binding->group_count = 0;
     fr_mutex_lock(&column->lock);
     binding->topology = fr_load_relaxed(&column->topology); /* changed under the lock only */
+    binding->rehomed = fr_column_rehomed(column);
     fr_bind_local(query, column, binding);
     fr_mutex_unlock(&column->lock);
     return binding;
@@ -450,6 +452,7 @@ const fr_binding *fr_bind(fr_store *store, fr_query *query, fr_column *column, f
     if (cached)
         return cached;
     uint32_t first_row = 0;
+    uint64_t rehomed = fr_column_rehomed(column); /* before the first look */
     fr_segment *first = fr_bind_first(query, column, &first_row);
     bool whole = first && first_row == 0 && fr_bind_is_whole(query, first);
     size_t size_bytes = sizeof(fr_bind_kept);
@@ -461,6 +464,7 @@ const fr_binding *fr_bind(fr_store *store, fr_query *query, fr_column *column, f
     kept->gathered = (fr_gathered){.states = kept->states};
     fr_binding *binding = &kept->binding;
     *binding = (fr_binding){.column = column,
+                            .rehomed = rehomed,
                             .count = query->count,
                             .whole = whole,
                             .store = store,

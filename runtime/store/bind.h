@@ -1,7 +1,7 @@
 /* Binding: what the positions of a query are in a column, segment by segment. Resolved once, kept
- * with the query. Keys never move once they have a place, so a binding with all its keys placed
- * stays good; another one is refused by the column's topology counter when keys have got places
- * since.
+ * with the query. A binding with all its keys placed stays good until some of the column's are
+ * re-homed (rehome.h); another one is refused by the column's topology counter, too, when keys have
+ * got places since.
  *
  * Threads: any. A binding does not change once made; a reference count keeps it while it is used.
  * Memory bound: at most FR_BIND_KEPT a query, and all together half of the store's
@@ -38,7 +38,7 @@ struct fr_binding {
     bool whole;                  /* the positions are the rows of one segment in order */
     bool has_duplicates;         /* a path stands twice in the query */
     fr_column *column;
-    uint64_t topology;
+    uint64_t topology, rehomed;
     uint32_t count, placed_count, group_count;
     fr_bind_group *groups;
     uint32_t *order; /* positions, ascending in each group, then those without a place; NULL: one
@@ -61,7 +61,7 @@ const fr_binding *fr_bind(fr_store *store, fr_query *query, fr_column *column, f
 /* The one that is kept with the query and still good, or NULL: nothing is made. */
 const fr_binding *fr_bind_find(fr_query *query, fr_column *column);
 void fr_bind_release(const fr_binding *binding);
-/* Whether keys without a place in it may have one by now. */
+/* Whether keys without a place in it may have one by now, or some have another one. */
 bool fr_bind_outdated(const fr_binding *binding);
 void fr_bind_forget(fr_query *query);
 /* Bytes that are kept with bindings. False: there is no room for them. */

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "runtime/store/rehome.h"
 #include "runtime/store/store_state.h"
 
 bool fr_change_log_reserve(fr_store *store, uint32_t count)
@@ -163,6 +164,21 @@ fr_change *fr_change_log_amend(fr_store *store, fr_segment *segment, const fr_ve
     return NULL;
 }
 
+/* Of the store's list. */
+static void fr_change_log_take_out(fr_change_log *log, const fr_logged *logged)
+{
+    *(logged->store_older ? &logged->store_older->store_newer : &log->oldest) = logged->store_newer;
+    *(logged->store_newer ? &logged->store_newer->store_older : &log->newest) = logged->store_older;
+}
+
+/* Of an entry that is in no list. */
+static void fr_change_log_free(fr_store *store, fr_logged *logged)
+{
+    fr_sub_relaxed(&store->counters.membership_bytes, logged->size_bytes);
+    fr_change_release(logged->change);
+    fr_change_log_put(store, logged);
+}
+
 /* The column's oldest, which is its segment's oldest, too. */
 static void fr_change_log_take(fr_store *store, fr_column *column)
 {
@@ -180,11 +196,8 @@ static void fr_change_log_take(fr_store *store, fr_column *column)
     column->log_oldest = logged->next_in_column;
     if (!column->log_oldest)
         column->log_newest = NULL;
-    *(logged->store_older ? &logged->store_older->store_newer : &log->oldest) = logged->store_newer;
-    *(logged->store_newer ? &logged->store_newer->store_older : &log->newest) = logged->store_older;
-    fr_sub_relaxed(&store->counters.membership_bytes, logged->size_bytes);
-    fr_change_release(logged->change);
-    fr_change_log_put(store, logged);
+    fr_change_log_take_out(log, logged);
+    fr_change_log_free(store, logged);
 }
 
 static uint64_t fr_change_log_limit(const fr_store *store)
@@ -209,6 +222,89 @@ void fr_change_log_trim(fr_store *store, fr_column *column)
     while (log->oldest && log->oldest->place.ordinal < wanted &&
            fr_load_relaxed(&store->counters.membership_bytes) > fr_change_log_limit(store))
         fr_change_log_take(store, log->oldest->segment->column);
+}
+
+/* --- segments that keys move into ------------------------------------------------------------- */
+
+void fr_change_log_enter(fr_store *store, fr_segment *segment, const fr_rehome_ordinal *what)
+{
+    fr_logged *logged = fr_change_log_get(&store->change_log);
+    if (what->change)
+        fr_change_retain(what->change);
+    *logged = (fr_logged){.segment = segment,
+                          .place.ordinal = what->ordinal,
+                          .began = what->began,
+                          .change = what->change,
+                          .previous_full = what->change ? 0 : what->previous,
+                          .size_bytes = fr_change_log_bytes(what->change),
+                          .older = segment->log_newest};
+    fr_add_relaxed(&store->counters.membership_bytes, logged->size_bytes);
+    *(logged->older ? &logged->older->newer : &segment->log_oldest) = logged;
+    segment->log_newest = logged;
+    (void)fr_ordinal_tree_insert(&segment->log_tree, &logged->place);
+}
+
+void fr_change_log_leave(fr_store *store, fr_segment *segment)
+{
+    while (segment->log_oldest) {
+        fr_logged *logged = segment->log_oldest;
+        segment->log_oldest = logged->newer;
+        fr_change_log_free(store, logged);
+    }
+    segment->log_newest = NULL;
+}
+
+static fr_segment *fr_change_log_owner(const fr_rehome_ordinal *ordinals, uint32_t count,
+                                       uint64_t ordinal)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (ordinals[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && ordinals[low].ordinal == ordinal ? ordinals[low].owner : NULL;
+}
+
+/* In the column's list `made` has the place of `logged` already. */
+static void fr_change_log_substitute(fr_change_log *log, const fr_logged *logged, fr_logged *made)
+{
+    made->seal = logged->seal;
+    made->store_older = logged->store_older;
+    made->store_newer = logged->store_newer;
+    *(made->store_older ? &made->store_older->store_newer : &log->oldest) = made;
+    *(made->store_newer ? &made->store_newer->store_older : &log->newest) = made;
+}
+
+void fr_change_log_take_places(fr_store *store, fr_segment *segment,
+                               const fr_rehome_ordinal *ordinals, uint32_t count)
+{
+    fr_change_log *log = &store->change_log;
+    fr_column *column = segment->column;
+    fr_logged **link = &column->log_oldest, *last = NULL, *made = segment->log_oldest;
+    while (*link) {
+        fr_logged *logged = *link, *kept = logged;
+        if (fr_load_relaxed(&logged->segment->moved)) {
+            kept = NULL;
+            if (fr_change_log_owner(ordinals, count, logged->place.ordinal) == logged->segment) {
+                kept = made; /* ascending, whatever the order of the places */
+                made = made->newer;
+                fr_change_log_substitute(log, logged, kept);
+                kept->next_in_column = logged->next_in_column;
+            } else {
+                fr_change_log_take_out(log, logged);
+            }
+            *link = kept ? kept : logged->next_in_column;
+            fr_change_log_free(store, logged);
+        }
+        if (!kept)
+            continue;
+        last = kept;
+        link = &kept->next_in_column;
+    }
+    column->log_newest = last;
 }
 
 void fr_change_log_destroy(fr_store *store)

@@ -46,6 +46,17 @@ void fr_change_log_add(fr_store *store, fr_segment *segment, const fr_version *v
 fr_change *fr_change_log_amend(fr_store *store, fr_segment *segment, const fr_version *version);
 /* Without it: merges what is too old, or too much. */
 void fr_change_log_trim(fr_store *store, fr_column *column);
+/* Of a segment that keys move into, and nobody else sees: its entries, which are in no other list
+ * yet, ascending. Reserved before. */
+struct fr_rehome_ordinal;
+void fr_change_log_enter(fr_store *store, fr_segment *segment,
+                         const struct fr_rehome_ordinal *what);
+/* They go again. */
+void fr_change_log_leave(fr_store *store, fr_segment *segment);
+/* They take the places of those that their owners had there; all that the column's moved segments
+ * had goes. */
+void fr_change_log_take_places(fr_store *store, fr_segment *segment,
+                               const struct fr_rehome_ordinal *ordinals, uint32_t count);
 /* When nobody uses the store any more. */
 void fr_change_log_destroy(fr_store *store);
 

@@ -91,6 +91,20 @@ fr_column *fr_column_enter(fr_store *store, fr_attribute *attribute, const fr_sc
     return column;
 }
 
+bool fr_column_longer_list(fr_store *store, const fr_column *column, fr_segment ***segments,
+                           uint32_t *capacity)
+{
+    *segments = NULL;
+    *capacity = column->segment_capacity;
+    if (column->segment_count < *capacity)
+        return true;
+    *capacity = *capacity ? 2 * *capacity : 4;
+    *segments = fr_memory_allocate(store->allocator, *capacity * sizeof(**segments), 16);
+    for (uint32_t k = 0; *segments && k < column->segment_count; k++)
+        (*segments)[k] = column->segments[k];
+    return *segments != NULL;
+}
+
 void fr_column_destroy(fr_store *store, fr_column *column)
 {
     const fr_allocator *allocator = store->allocator;

@@ -4,7 +4,8 @@
  * Threads: `lock` guards everything but what is atomic or fixed; short
  * sections. Seals alone (one at a time) change where keys lie, and the segments. Memory: segments
  * and places only grow (keys are never forgotten). topology goes up by one, after the change,
- * whenever keys get a place: a binding made before is refused by the counter. */
+ * whenever keys get a place, and rehomed when they get another one: a binding made before is
+ * refused by the counter. */
 #ifndef FR_RUNTIME_STORE_COLUMN_H
 #define FR_RUNTIME_STORE_COLUMN_H
 
@@ -33,6 +34,7 @@ struct fr_column {
     fr_segment **segments;
     uint32_t segment_count, segment_capacity;
     _Atomic uint64_t topology;
+    _Atomic uint64_t rehomed; /* up when keys have moved to another segment (rehome.h) */
     fr_unplaced *unplaced, *unplaced_last; /* ascending by ordinal */
     fr_ordinal_tree unplaced_tree;         /* the same, to be found in */
     _Atomic uint64_t lowest_unplaced;      /* ordinal; UINT64_MAX: none */
@@ -42,6 +44,11 @@ struct fr_column {
     /* The seals' (change_log.h). */
     fr_logged *log_oldest, *log_newest;
     uint64_t log_serial, log_seals; /* the last seal that logged something, and how many did */
+    /* rehome.h */
+    fr_segment *rehome_segments;
+    uint32_t rehome_count;
+    fr_column *rehome_next; /* the seal's list of columns that have some */
+    uint64_t rehome_after;  /* nothing is tried before so many seals have logged something */
 };
 
 /* Same storage: type, kind and role. */
@@ -55,6 +62,17 @@ fr_column *fr_column_enter(fr_store *store, fr_attribute *attribute, const fr_sc
 /* In no list. NULL without memory. */
 fr_column *fr_column_make(fr_store *store, fr_attribute *attribute, const fr_schema *schema);
 void fr_column_destroy(fr_store *store, fr_column *column);
+/* How often keys of it have moved to another segment. What was found in segments that were looked
+ * up since the number was the same is right: they had not been emptied. */
+static inline uint64_t fr_column_rehomed(const fr_column *column)
+{
+    /* [column.rehomed.read] pairs [column.rehomed.publish] : the places */
+    return fr_load_acquire(&column->rehomed);
+}
+/* Without the lock, by seals: a longer list of segments if there is no room for one more, else
+ * *segments is NULL. False without memory. */
+bool fr_column_longer_list(fr_store *store, const fr_column *column, fr_segment ***segments,
+                           uint32_t *capacity);
 /* A payload with room for so many of its rows. NULL without memory. */
 fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows);
 /* The same with the rows of another one. */

@@ -105,13 +105,18 @@ static fr_current_place fr_current_look(fr_store *store, fr_column *column, uint
                                         uint64_t ordinal)
 {
     fr_current_place unplaced = {0}, placed = {0};
-    fr_place place;
-    uint64_t above = fr_current_unplaced(column, prim, ordinal, &unplaced);
-    fr_mutex_lock(&column->lock);
-    fr_segment *segment =
-        fr_locator_get(&column->locator, prim, &place) ? column->segments[place.segment] : NULL;
-    fr_mutex_unlock(&column->lock);
-    if (!segment || !fr_current_placed(segment, place.row, ordinal, above, &placed))
+    uint64_t above = fr_current_unplaced(column, prim, ordinal, &unplaced), rehomed;
+    bool found = false;
+    do {
+        fr_place place;
+        rehomed = fr_column_rehomed(column);
+        fr_mutex_lock(&column->lock);
+        fr_segment *segment =
+            fr_locator_get(&column->locator, prim, &place) ? column->segments[place.segment] : NULL;
+        fr_mutex_unlock(&column->lock);
+        found = segment && fr_current_placed(segment, place.row, ordinal, above, &placed);
+    } while (!found && fr_column_rehomed(column) != rehomed);
+    if (!found)
         return unplaced;
     fr_current_let_go(store, &unplaced);
     return placed;

@@ -18,12 +18,12 @@
 uint64_t fr_derive_look(fr_store *store, const fr_attribute *attribute)
 {
     for (;;) {
-        /* [attribute.derived.look] pairs [attribute.derived.end] : all that was derived is seen */
+        /* [attribute.derived.look] pairs [attribute.derived.end], [attribute.derived.rehome] : all
+         * that was derived is seen, and where keys have moved */
         uint64_t seen = fr_load_acquire(&attribute->derived);
         if (seen % 2 == 0)
             return seen;
-        fr_mutex_lock_long(&store->seal_lock); /* held by who derives */
-        fr_mutex_unlock_long(&store->seal_lock);
+        fr_seal_wait(store); /* held by who derives */
     }
 }
 

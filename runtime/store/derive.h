@@ -30,7 +30,7 @@ ovstage_api_status_t fr_store_derive(fr_store *store, fr_attribute *attribute,
                                      const fr_derived *derived, uint32_t derived_count,
                                      uint64_t ordinal, uint64_t op_id, uint64_t floor);
 
-/* What reads go by: even, and another one after each time that rows were derived. */
+/* What reads go by: even, and another one after each time that rows were derived, or keys moved. */
 uint64_t fr_derive_look(fr_store *store, const fr_attribute *attribute);
 /* Whether that is what it was, after all that the read uses is pinned. */
 bool fr_derive_is(const fr_attribute *attribute, uint64_t seen);

@@ -494,6 +494,12 @@ void fr_history_limit(fr_store *store)
         fr_history_limit_before(store, waited); /* what only snapshots show goes too */
 }
 
+void fr_history_forget(fr_store *store, fr_segment *segment)
+{
+    fr_history_tell(store, segment);
+    fr_history_list_out(store, segment);
+}
+
 void fr_history_trim(fr_store *store, fr_segment *segment)
 {
     uint64_t count, moment = fr_history_moment(store);

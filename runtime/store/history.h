@@ -19,6 +19,8 @@ void fr_history_trim(fr_store *store, fr_segment *segment);
 /* During a seal: while history takes more than it may, the oldest goes that nobody reads or waits
  * for. */
 void fr_history_limit(fr_store *store);
+/* During a seal: the segment has no states any more. */
+void fr_history_forget(fr_store *store, fr_segment *segment);
 /* During a seal: an entry that may be history has got another payload. */
 void fr_history_recount(fr_segment *segment, fr_version *version);
 /* --- by readers ------------------------------------------------------------------------------- */

@@ -79,12 +79,16 @@ static fr_judged fr_judge_row(fr_segment *segment, uint32_t row, uint64_t ordina
 static fr_judged fr_judge_newest(fr_column *column, uint32_t prim, uint64_t ordinal, bool asks_who)
 {
     /* In this order: what a seal lays out has its place before it stops to be an unplaced row. */
-    fr_judged found = fr_judge_unplaced(column, prim, ordinal);
-    uint32_t row;
-    fr_segment *segment = fr_judge_place(column, prim, &row);
-    if (!segment)
-        return found;
-    fr_judged placed = fr_judge_row(segment, row, ordinal, asks_who);
+    fr_judged found = fr_judge_unplaced(column, prim, ordinal), placed;
+    uint64_t rehomed;
+    do {
+        uint32_t row;
+        rehomed = fr_column_rehomed(column);
+        fr_segment *segment = fr_judge_place(column, prim, &row);
+        if (!segment)
+            return found;
+        placed = fr_judge_row(segment, row, ordinal, asks_who);
+    } while (fr_column_rehomed(column) != rehomed);
     return placed.ordinal > found.ordinal ? placed : found;
 }
 

@@ -54,6 +54,8 @@ static uint32_t fr_keys_placed(fr_key_walk *walk, uint32_t some[FR_KEYS_SOME])
         *walk = (fr_key_walk){.column = walk->column->next};
         return 0;
     }
+    if (fr_load_relaxed(&segment->moved)) /* into one behind; some come twice */
+        walk->row = segment->row_count;
     for (; walk->row < segment->row_count && count < FR_KEYS_SOME; walk->row++)
         some[count++] = segment->prims[walk->row];
     if (walk->row == segment->row_count) {

@@ -101,12 +101,18 @@ static fr_latest_look fr_latest_at(fr_column *column, uint32_t prim, uint64_t or
     fr_latest_look look = fr_latest_unplaced(column, prim, ordinal, out);
     if (look != FR_LATEST_ABSENT)
         return look;
-    fr_place place;
-    fr_mutex_lock(&column->lock);
-    bool placed = fr_locator_get(&column->locator, prim, &place);
-    fr_segment *segment = placed ? column->segments[place.segment] : NULL;
-    fr_mutex_unlock(&column->lock);
-    return segment ? fr_latest_placed(column, segment, place.row, ordinal, out) : look;
+    uint64_t rehomed;
+    do {
+        fr_place place;
+        rehomed = fr_column_rehomed(column);
+        fr_mutex_lock(&column->lock);
+        bool placed = fr_locator_get(&column->locator, prim, &place);
+        fr_segment *segment = placed ? column->segments[place.segment] : NULL;
+        fr_mutex_unlock(&column->lock);
+        if (segment)
+            look = fr_latest_placed(column, segment, place.row, ordinal, out);
+    } while (look == FR_LATEST_ABSENT && fr_column_rehomed(column) != rehomed);
+    return look;
 }
 
 bool fr_latest_read(fr_column *column, uint32_t prim, uint64_t written, fr_latest *out)

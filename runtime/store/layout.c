@@ -118,21 +118,6 @@ static bool fr_layout_add_record(fr_store *store, fr_column *column, fr_layout *
 
 /* --- a new segment ---------------------------------------------------------------------------- */
 
-/* A longer list of segments. False without memory. */
-static bool fr_layout_longer_list(fr_store *store, const fr_column *column, fr_segment ***segments,
-                                  uint32_t *capacity)
-{
-    *segments = NULL;
-    *capacity = column->segment_capacity;
-    if (column->segment_count < *capacity)
-        return true;
-    *capacity = *capacity ? 2 * *capacity : 4;
-    *segments = fr_memory_allocate(store->allocator, *capacity * sizeof(**segments), 16);
-    for (uint32_t k = 0; *segments && k < column->segment_count; k++)
-        (*segments)[k] = column->segments[k];
-    return *segments != NULL;
-}
-
 /* The segment is there before any place in it, and the counter goes up when all are. */
 static void fr_layout_publish(fr_column *column, fr_segment *segment)
 {
@@ -165,7 +150,7 @@ static bool fr_layout_enter_segment(fr_store *store, fr_column *column, fr_segme
     uint32_t capacity;
     if (!fr_locator_prepare(&column->locator, segment->row_count, &larger))
         return false;
-    if (!fr_layout_longer_list(store, column, &segments, &capacity)) {
+    if (!fr_column_longer_list(store, column, &segments, &capacity)) {
         fr_locator_destroy(&larger);
         return false;
     }

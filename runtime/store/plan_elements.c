@@ -206,7 +206,7 @@ static bool fr_plan_take_rows(const fr_plan *plan, const fr_binding *binding, fr
     if (binding->order || binding->whole || plan->source->count <= FR_BIND_LOCAL ||
         plan->source->count > target->segment->row_count / 8)
         return false;
-    fr_target_look_up(target, plan->ordinal);
+    (void)fr_target_look_up(target, plan->ordinal);
     fr_target_end(target); /* it may not be this target that writes it */
     return !target->version;
 }
@@ -288,8 +288,8 @@ static ovstage_api_status_t fr_plan_some_rows(fr_plan *plan, const fr_binding *b
         target->elements[target->count] = element;
         target->places[target->count++] = fr_bind_row(binding, source->positions[element]);
     }
-    fr_target_look_up(target, plan->ordinal);
-    fr_target_end(target); /* it is looked up again if there is a version */
+    (void)fr_target_look_up(target, plan->ordinal);
+    fr_target_end(target); /* it is looked up again */
     if (!target->version && target->count == source->count && target->count > FR_BIND_LOCAL &&
         target->count <= target->segment->row_count / 8)
         target->bound_rows = target->places; /* the list of its rows as it is */

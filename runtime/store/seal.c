@@ -4,6 +4,7 @@
 #include "runtime/store/history.h"
 #include "runtime/store/layout.h"
 #include "runtime/store/pending.h"
+#include "runtime/store/rehome.h"
 #include "runtime/store/store_state.h"
 #include "runtime/store/tombstones.h"
 
@@ -67,6 +68,12 @@ void fr_seal_drop(fr_store *store, fr_version *version)
 void fr_seal_begin(fr_store *store)
 {
     fr_mutex_lock_long(&store->seal_lock);
+}
+
+void fr_seal_wait(fr_store *store)
+{
+    fr_mutex_lock_long(&store->seal_lock);
+    fr_mutex_unlock_long(&store->seal_lock);
 }
 
 void fr_seal_end(fr_store *store)
@@ -162,7 +169,10 @@ void fr_store_seal(fr_store *store, const fr_floor_record *published, const fr_f
 #endif
         if (early || !fr_fold_segment(store, segment, floor))
             fr_seal_want_fold(store, segment);
+        else
+            fr_rehome_note(store, segment);
     }
+    fr_rehome_noted(store);
     fr_history_limit(store);
     fr_seal_end(store);
 }

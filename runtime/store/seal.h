@@ -10,6 +10,8 @@
 
 /* The seals' lock, also for who derives rows (derive.h). */
 void fr_seal_begin(fr_store *store);
+/* Until it is free. */
+void fr_seal_wait(fr_store *store);
 /* Lets go of it, then of what is not wanted any more. */
 void fr_seal_end(fr_store *store);
 /* During a seal: takes an unlinked version out of use, at its end or with its last pin. */

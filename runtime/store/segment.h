@@ -95,11 +95,19 @@ struct fr_segment {
     fr_logged *log_newest, *log_oldest;
     fr_ordinal_tree log_tree;
     uint64_t log_merged;
-    _Atomic uint64_t log_last;  /* the newest ordinal that was accounted for */
-    uint32_t dead_count;        /* rows whose keys are deleted; the seals' */
-    uint64_t history_bytes;     /* payloads of older states and spares, and the archive */
-    uint64_t history_counted;   /* of these the store has counted so many */
-    uint64_t archive_bytes;     /* and so many are the archive's */
+    _Atomic uint64_t log_last; /* the newest ordinal that was accounted for */
+    uint32_t dead_count;       /* rows whose keys are deleted; the seals' */
+    /* Re-homing (rehome.h). Writers that have no version here yet and are about to link one; and no
+     * such writer is let in any more. Guarded by the lock. */
+    uint32_t claims;
+    bool retired;             /* stays so once the keys have moved */
+    _Atomic bool moved;       /* its keys are elsewhere for good, and it has nothing any more */
+    uint32_t written_seals;   /* the seals': how many in a row have written it, the last of which */
+    uint64_t written_seal;    /* was this one */
+    fr_segment *rehome_next;  /* the seal's list of those that may move */
+    uint64_t history_bytes;   /* payloads of older states and spares, and the archive */
+    uint64_t history_counted; /* of these the store has counted so many */
+    uint64_t archive_bytes;   /* and so many are the archive's */
     fr_superseding superseding; /* the seals' (superseded.h): of the oldest entry */
     /* Of an array: bytes of elements that older states had, since it was compacted, and that the
      * head had then. */

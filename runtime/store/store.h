@@ -43,8 +43,8 @@ typedef struct fr_attribute {
     /* the store's: */
     _Atomic(fr_column *) columns; /* list; usually one */
     _Atomic uint64_t tombstoned;  /* up to where deletes have become tombstones */
-    /* Twice how often rows were derived at sealed ordinals (derive.h); odd: some of them are seen.
-     * Changed under the seals' lock only. */
+    /* Twice how often rows were derived at sealed ordinals (derive.h), or keys moved (rehome.h);
+     * odd: some derived ones are seen. Changed under the seals' lock only. */
     _Atomic uint64_t derived;
 } fr_attribute;
 

@@ -69,7 +69,8 @@ struct fr_store {
     uint32_t column_numbers;
     fr_store_counters counters;
     /* Held by a seal as long as it works, folding included; guards the seals' lists. Neither writes
-     * nor reads wait for it, but for a read that finds keys without a place (fr_seal_layout_late).
+     * nor reads wait for it, but for a read that finds keys without a place (fr_seal_layout_late),
+     * and a write that finds its rows moving (rehome.h).
      * Of advances whose scopes overlap one that is accepted later, at no lower ordinal, waits for
      * the earlier one (lane_front.h), so it is mostly between seals of other attributes that a
      * layout waits for a fold: at most for a copy of the head of each of that seal's segments. */
@@ -78,7 +79,8 @@ struct fr_store {
     struct fr_burial *burials; /* tombstones.c: new tombstones, whose keys may not be placed yet */
     bool marks_missing;        /* some have not become tombstones for want of memory */
     fr_column *seal_columns;
-    uint64_t seal_steps; /* entries of lists that seals have looked at */
+    fr_column *rehome_columns; /* rehome.h */
+    uint64_t seal_steps;       /* entries of lists that seals have looked at */
     /* What a seal has no use for any more; given back when it has let go of its locks, since that
      * may run a client's deleter. */
     fr_unplaced *seal_unplaced;

@@ -117,21 +117,50 @@ static void fr_target_settle(fr_store *store, fr_target *target)
     target->prims = NULL;
 }
 
-void fr_target_look_up(fr_target *target, uint64_t ordinal)
+/* With the segment's lock held, where the ordinal has no version: a version would keep the rows
+ * where they are, and until there is one the claim does. */
+static bool fr_target_claim(fr_target *target)
 {
+    fr_segment *segment = target->segment;
+#ifdef FR_MUTATE_REHOME_LETS_WRITERS_IN
+    return true;
+#endif
+    if (target->claimed)
+        return true;
+    target->claimed = !segment->retired;
+    segment->claims += target->claimed;
+    return target->claimed;
+}
+
+void fr_target_unclaim(fr_target *target)
+{
+    if (!target->claimed)
+        return;
+    fr_mutex_lock(&target->segment->lock);
+    target->segment->claims--;
+    fr_mutex_unlock(&target->segment->lock);
+    target->claimed = false;
+}
+
+bool fr_target_look_up(fr_target *target, uint64_t ordinal)
+{
+    bool stays = true;
     if (target->segment) {
         fr_mutex_lock(&target->segment->lock);
         target->version = fr_segment_find(target->segment, ordinal);
         if (target->version)
             fr_target_begin(target, &target->version->touched);
+        else
+            stays = fr_target_claim(target);
         fr_mutex_unlock(&target->segment->lock);
-        return;
+        return stays;
     }
     fr_mutex_lock(&target->column->lock);
     target->unplaced = fr_column_unplaced(target->column, ordinal);
     if (target->unplaced)
         fr_target_begin(target, &target->unplaced->touched);
     fr_mutex_unlock(&target->column->lock);
+    return stays;
 }
 
 bool fr_target_reserve(fr_store *store, fr_target *target, uint64_t ordinal, uint64_t op_id)
@@ -149,27 +178,33 @@ bool fr_target_reserve(fr_store *store, fr_target *target, uint64_t ordinal, uin
     return enough;
 }
 
-/* In the version that the ordinal has; first_place NONE: not as that is. */
-static void fr_target_place_row(fr_target *target, uint64_t ordinal, uint32_t row)
+/* In the version that the ordinal has; first_place NONE: not as that is. False: the row is moving.
+ */
+static bool fr_target_place_row(fr_target *target, uint64_t ordinal, uint32_t row)
 {
     fr_segment *segment = target->segment;
+    bool stays = true;
     target->first_place = FR_ROW_SET_NONE;
     fr_mutex_lock(&segment->lock);
     fr_version *version = target->version = fr_segment_find(segment, ordinal);
     if (version)
         fr_target_begin(target, &version->touched);
+    else
+        stays = fr_target_claim(target);
     if (version && version->kind == FR_VERSION_PARTIAL)
         target->first_place = fr_partial_place(version, row);
     fr_mutex_unlock(&segment->lock);
     if (version && version->kind == FR_VERSION_FULL && fr_buffer_writable(version->buffer))
         target->first_place = row;
+    return stays;
 }
 
 bool fr_target_one_row(fr_store *store, fr_target *target, uint64_t ordinal, uint64_t op_id,
                        uint32_t row)
 {
     fr_segment *segment = target->segment;
-    fr_target_place_row(target, ordinal, row);
+    if (!fr_target_place_row(target, ordinal, row))
+        return false;
     if (target->first_place != FR_ROW_SET_NONE)
         return true;
     fr_version *version = target->version;
@@ -181,6 +216,8 @@ bool fr_target_one_row(fr_store *store, fr_target *target, uint64_t ordinal, uin
         target->straight = true;
         target->bound_rows = NULL;
         target->first_place = 0;
+        if (!enough)
+            fr_target_unclaim(target);
         return enough;
     }
     if (version->kind == FR_VERSION_FULL || !fr_partial_reserve(&store->versions, version, 1)) {
@@ -294,6 +331,8 @@ static void fr_target_commit_version(fr_target *target, fr_versions *versions)
         target->version->change = change;
     } else {
         fr_segment_link(segment, target->version);
+        segment->claims -= target->claimed;
+        target->claimed = false;
         fr_change *change = target->version->change;
         if (change && !fr_row_set_is_indexed(&change->rows))
             fr_segment_note_unindexed(segment, target->version);
@@ -387,7 +426,6 @@ static bool fr_target_tells_writer(const fr_target *target, uint64_t ordinal)
 bool fr_target_enter_late(fr_store *store, fr_target *target, const fr_query *query,
                           const fr_row_source *rows, uint64_t ordinal, uint64_t op_id)
 {
-    fr_target_look_up(target, ordinal);
 #ifdef FR_MUTATE_LATE_NEVER_ENTERED
     return true;
 #endif

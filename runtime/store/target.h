@@ -15,6 +15,7 @@ typedef struct fr_target {
     fr_version *version;
     fr_unplaced *unplaced;
     fr_touched *writing; /* of what was there, until this has written it; or NULL */
+    bool claimed;        /* the segment keeps its rows until the version is linked (rehome.h) */
     bool made;           /* version or unplaced is new: linked at commit */
     bool replaces; /* a full write over what this ordinal had written: `version` takes its place at
                       commit */
@@ -49,8 +50,11 @@ static inline fr_touched *fr_target_touched(const fr_target *target)
 void fr_target_begin(fr_target *target, fr_touched *touched);
 /* It is written, or will not be. */
 void fr_target_end(fr_target *target);
-/* What the ordinal has made of it already; begins to write that. */
-void fr_target_look_up(fr_target *target, uint64_t ordinal);
+/* What the ordinal has made of it already; begins to write that. If that is nothing, claims the
+ * segment; false: its rows are moving to another one. */
+bool fr_target_look_up(fr_target *target, uint64_t ordinal);
+/* Nothing will be linked by it. */
+void fr_target_unclaim(fr_target *target);
 /* Looked up before. */
 bool fr_target_reserve(fr_store *store, fr_target *target, uint64_t ordinal, uint64_t op_id);
 /* After reserve, for the only target of a write: the memory of the source becomes the payload,

@@ -12,6 +12,7 @@
 #include "runtime/store/kept.h"
 #include "runtime/store/partial.h"
 #include "runtime/store/plan.h"
+#include "runtime/store/seal.h"
 #include "runtime/store/store_state.h"
 
 #ifdef FR_SHRINK
@@ -42,20 +43,65 @@ static void fr_plan_release(fr_plan *plan)
     fr_array_write_destroy(plan->store, plan->array);
     if (plan->scratch != plan->local_scratch)
         fr_memory_release(allocator, plan->scratch, plan->scratch_bytes);
+    for (uint32_t k = 0; k < plan->target_count; k++)
+        fr_target_unclaim(&plan->targets[k]);
     fr_plan_targets_release(plan);
+}
+
+/* False: rows are moving to another segment. */
+static bool fr_plan_look_up(fr_plan *plan)
+{
+    bool stay = true;
+    for (uint32_t k = 0; k < plan->target_count && stay; k++)
+        stay = plan->targets[k].claimed || /* it is looked up */
+               fr_target_look_up(&plan->targets[k], plan->ordinal);
+    return stay;
+}
+
+static void fr_plan_end_targets(fr_plan *plan)
+{
+    for (uint32_t k = 0; k < plan->target_count; k++)
+        fr_target_end(&plan->targets[k]);
+}
+
+/* As if nothing had been looked up. */
+static void fr_plan_forget(fr_plan *plan)
+{
+    fr_array_write *array = plan->array;
+    plan->array = NULL;
+    fr_plan_end_targets(plan);
+    fr_plan_release(plan);
+    plan->array = array;
+    plan->binding = NULL;
+    plan->targets = &plan->local_target;
+    plan->target_count = plan->targets_in_table = 0;
+    plan->target_capacity = 1;
+    plan->scratch = plan->local_scratch;
+}
+
+/* Which rows are written where, and what is there, which stays there. The text is set for all
+ * failures but OUT_OF_MEMORY. */
+static ovstage_api_status_t fr_plan_find(fr_plan *plan, const fr_write *write, fr_column *column,
+                                         fr_write_plan *out)
+{
+    for (;;) {
+        ovstage_api_status_t status = fr_plan_find_targets(plan, write, column, out);
+        if (status != OVSTAGE_OK || fr_plan_look_up(plan))
+            return status;
+        fr_plan_forget(plan);
+        fr_seal_wait(plan->store); /* then they have moved */
+    }
 }
 
 /* All memory is taken before any row gets a place. */
 static ovstage_api_status_t fr_plan_reserve(fr_plan *plan)
 {
     for (uint32_t k = 0; k < plan->target_count; k++) {
-        fr_target *target = &plan->targets[k];
-        if (!target->bound_rows)
-            fr_target_look_up(target, plan->ordinal);
-        if (fr_target_reserve(plan->store, target, plan->ordinal, plan->op_id))
+        if (fr_target_reserve(plan->store, &plan->targets[k], plan->ordinal, plan->op_id))
             continue;
         while (k > 0)
             fr_target_undo(plan->store, &plan->targets[--k]);
+        fr_plan_end_targets(plan);
         return OVSTAGE_ERROR_OUT_OF_MEMORY;
     }
     return OVSTAGE_OK;
@@ -149,8 +195,8 @@ static bool fr_plan_tell(fr_plan *plan)
                                       plan->ordinal, plan->op_id);
     enough = enough && fr_kept_find(store, &plan->kept, plan->targets, plan->target_count,
                                     plan->query, plan->source, plan->ordinal);
-    for (uint32_t k = 0; !enough && k < plan->target_count; k++)
-        fr_target_end(&plan->targets[k]); /* or who looks at the rows waits for ever */
+    if (!enough)
+        fr_plan_end_targets(plan); /* or who looks at the rows waits for ever */
     return enough;
 }
 
@@ -189,7 +235,7 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
     else if (alone && plain && fr_plan_is_one(write) && fr_plan_one_row(plan, write, column))
         return OVSTAGE_OK;
     if (status == OVSTAGE_OK)
-        status = fr_plan_find_targets(plan, write, column, out);
+        status = fr_plan_find(plan, write, column, out);
     if (status == OVSTAGE_OK && !plain && !fr_plan_tell(plan))
         status = OVSTAGE_ERROR_OUT_OF_MEMORY;
     if (status == OVSTAGE_OK)

@@ -3,19 +3,20 @@
 load("//tests/variants:defs.bzl", "VARIANTS", "fr_test_c_files")
 load("//tools:flags.bzl", "C_COPTS", "TEST_BODY_COPTS")
 
-def lock_tests(tests, **kwargs):
+def lock_tests(tests, variant = "small", **kwargs):
     """A test of each, which fails if anything is allocated while a mutex is held (scheduler/os.h).
 
     It fails, too, if a mutex is held for a walk of many steps.
 
     Args:
       tests: labels of fr_tests.
+      variant: of the library.
       **kwargs: passed to cc_test.
     """
-    copts = VARIANTS["small"].copts
-    library = "//tests/variants:small"
+    copts = VARIANTS[variant].copts
+    library = "//tests/variants:" + variant
     native.cc_library(
-        name = "lock_rule_c",
+        name = variant + "_lock_rule_c",
         testonly = True,
         srcs = ["lock_rule.c"],
         hdrs = ["lock_rule.h"],
@@ -24,22 +25,22 @@ def lock_tests(tests, **kwargs):
         deps = [library],
     )
     native.cc_library(
-        name = "lock_rule",
+        name = variant + "_lock_rule",
         testonly = True,
         srcs = ["lock_rule.cc"],
         copts = TEST_BODY_COPTS,
         linkstatic = True,
         alwayslink = True,
-        deps = [":lock_rule_c", "//third_party:gtest_main"],
+        deps = [":" + variant + "_lock_rule_c", "//third_party:gtest_main"],
     )
     for test in tests:
-        name = "locks_" + test.split(":")[0].split("/")[-1] + "_" + test.split(":")[1]
+        name = ("locks_" if variant == "small" else variant + "_locks_") + test.split(":")[0].split("/")[-1] + "_" + test.split(":")[1]
         fr_test_c_files(name + "_c", test, library, copts)
         native.cc_test(
             name = name,
             srcs = [test + "_cc_files"],
             copts = copts + TEST_BODY_COPTS,
             linkstatic = True,
-            deps = [":" + name + "_c", ":lock_rule", library, "//third_party:gtest_main", "//third_party:jemalloc"],
+            deps = [":" + name + "_c", ":" + variant + "_lock_rule", library, "//third_party:gtest_main", "//third_party:jemalloc"],
             **kwargs
         )

@@ -4,39 +4,10 @@
 
 #include "scheduler/os.h"
 #include "tests/support/countdown.h"
-#include "tests/support/store_world.h"
+#include "tests/systematic/store_cases_bed.h"
 #include "tests/systematic/systematic.h"
 
-#define PRIMS 6u
-
-static fr_test_heap *heap;
-static store_world *world;
-static store_query *all;
 static fr_countdown written;
-static const uint32_t prims[PRIMS] = {1, 2, 3, 4, 5, 6};
-
-static void set_up(uint32_t history_versions)
-{
-    store_world_options options = {.history_versions = history_versions};
-    heap = fr_test_heap_create();
-    world = store_world_create(heap, &options);
-    all = store_query_create(world, prims, PRIMS);
-}
-
-static void take_down(void)
-{
-    store_query_destroy(world, all);
-    store_world_destroy(world);
-    fr_systematic_check(fr_test_heap_mistakes(heap) == 0, "memory was given back wrongly");
-    fr_systematic_check(fr_test_heap_destroy(heap) == 0, "memory was never given back");
-}
-
-static void write_at(uint32_t attribute, store_query *query, uint64_t ordinal)
-{
-    fr_systematic_check(store_write(world, attribute, query, ordinal, attribute, NULL, 0, false) ==
-                            OVSTAGE_OK,
-                        "a write failed");
-}
 
 /* --- the head --------------------------------------------------------------------------------- */
 
@@ -45,42 +16,42 @@ static void read_heads(void *unused)
     (void)unused;
     for (uint32_t turn = 0; turn < 3; turn++) {
         store_group *group;
-        int status = store_read(world, 0, all, 5, &group);
+        int status = store_read(store_bed.world, 0, store_bed.all, 5, &group);
         fr_systematic_check(status == OVSTAGE_OK || status == OVSTAGE_ERROR_OUT_OF_RANGE,
                             "a read failed");
-        for (uint32_t k = 0; group && k < PRIMS; k++) {
+        for (uint32_t k = 0; group && k < STORE_BED_PRIMS; k++) {
             const store_row *row = store_group_row(group, k);
             fr_systematic_check(row && store_row_is_whole(row) && row->value == 0 &&
                                     row->ordinal == 5,
                                 "a reader got rows of something else");
         }
         if (group)
-            store_group_release(world, group);
+            store_group_release(store_bed.world, group);
     }
 }
 
 static void replace_heads(void *unused)
 {
     (void)unused;
-    write_at(0, all, 6);
-    (void)store_world_seal_one(world, 0, 6);
-    write_at(1, all, 2); /* in the record of what was the head */
+    store_bed_write(0, store_bed.all, 6);
+    (void)store_world_seal_one(store_bed.world, 0, 6);
+    store_bed_write(1, store_bed.all, 2); /* in the record of what was the head */
 }
 
 void body_store_head(void *unused)
 {
     (void)unused;
     fr_os_thread reader, sealer;
-    set_up(0);
-    write_at(0, all, 5);
-    write_at(1, all, 1);
-    (void)store_world_seal(world, 1);
-    (void)store_world_seal_one(world, 0, 5);
+    store_bed_set_up(0);
+    store_bed_write(0, store_bed.all, 5);
+    store_bed_write(1, store_bed.all, 1);
+    (void)store_world_seal(store_bed.world, 1);
+    (void)store_world_seal_one(store_bed.world, 0, 5);
     (void)fr_os_current->thread_start(&reader, read_heads, NULL, "reader");
     (void)fr_os_current->thread_start(&sealer, replace_heads, NULL, "sealer");
     fr_os_current->thread_join(&reader);
     fr_os_current->thread_join(&sealer);
-    take_down();
+    store_bed_take_down();
 }
 
 /* --- a seal ----------------------------------------------------------------------------------- */
@@ -90,27 +61,27 @@ static const uint32_t some[3] = {2, 4, 9}; /* the last is new */
 static void write_two(void *unused)
 {
     (void)unused;
-    store_query *query = store_query_create(world, some, 3);
-    write_at(0, query, 2);
-    write_at(0, query, 2);
-    store_query_destroy(world, query);
+    store_query *query = store_query_create(store_bed.world, some, 3);
+    store_bed_write(0, query, 2);
+    store_bed_write(0, query, 2);
+    store_query_destroy(store_bed.world, query);
     fr_countdown_arrive(&written);
 }
 
 static void write_three(void *unused)
 {
     (void)unused;
-    write_at(0, all, 3);
-    store_query *query = store_query_create(world, some, 3);
-    write_at(0, query, 3);
-    store_query_destroy(world, query);
+    store_bed_write(0, store_bed.all, 3);
+    store_query *query = store_query_create(store_bed.world, some, 3);
+    store_bed_write(0, query, 3);
+    store_query_destroy(store_bed.world, query);
 }
 
 static void seal_two(void *unused)
 {
     (void)unused;
     fr_countdown_wait(&written);
-    (void)store_world_seal(world, 2);
+    (void)store_world_seal(store_bed.world, 2);
 }
 
 /* By the state of 1 or of 2, never a mixture, and nothing of 3. */
@@ -118,17 +89,18 @@ static void read_states(void *unused)
 {
     (void)unused;
     store_group *group;
-    uint64_t floor = store_world_floor(world);
-    int status = store_read(world, 0, all, floor, &group);
+    uint64_t floor = store_world_floor(store_bed.world);
+    int status = store_read(store_bed.world, 0, store_bed.all, floor, &group);
     fr_systematic_check(status == OVSTAGE_OK, "a read failed");
-    for (uint32_t k = 0; group && k < PRIMS; k++) {
+    for (uint32_t k = 0; group && k < STORE_BED_PRIMS; k++) {
         const store_row *row = store_group_row(group, k);
-        uint64_t expected = floor == 2 && (prims[k] == 2 || prims[k] == 4) ? 2 : 1;
+        uint64_t expected =
+            floor == 2 && (store_bed_prims[k] == 2 || store_bed_prims[k] == 4) ? 2 : 1;
         fr_systematic_check(row && store_row_is_whole(row) && row->ordinal == expected,
                             "a reader got rows of another moment");
     }
     if (group)
-        store_group_release(world, group);
+        store_group_release(store_bed.world, group);
 }
 
 void body_store_seal(void *unused)
@@ -136,26 +108,27 @@ void body_store_seal(void *unused)
     (void)unused;
     static void (*const bodies[])(void *) = {write_two, write_three, seal_two, read_states};
     fr_os_thread threads[4];
-    set_up(1);
+    store_bed_set_up(1);
     fr_countdown_set(&written, 1);
-    write_at(0, all, 1);
-    (void)store_world_seal(world, 1);
+    store_bed_write(0, store_bed.all, 1);
+    (void)store_world_seal(store_bed.world, 1);
     for (uint32_t k = 0; k < 4; k++)
         (void)fr_os_current->thread_start(&threads[k], bodies[k], NULL, "store");
     for (uint32_t k = 0; k < 4; k++)
         fr_os_current->thread_join(&threads[k]);
     read_states(NULL);
-    (void)store_world_seal(world, 3);
-    store_query *query = store_query_create(world, some, 3);
+    (void)store_world_seal(store_bed.world, 3);
+    store_query *query = store_query_create(store_bed.world, some, 3);
     store_group *group;
-    fr_systematic_check(store_read(world, 0, query, 3, &group) == OVSTAGE_OK, "a read failed");
+    fr_systematic_check(store_read(store_bed.world, 0, query, 3, &group) == OVSTAGE_OK,
+                        "a read failed");
     for (uint32_t k = 0; group && k < 3; k++)
         fr_systematic_check(store_group_row(group, k) && store_group_row(group, k)->ordinal == 3,
                             "a write is lost");
     if (group)
-        store_group_release(world, group);
-    store_query_destroy(world, query);
-    take_down();
+        store_group_release(store_bed.world, group);
+    store_query_destroy(store_bed.world, query);
+    store_bed_take_down();
 }
 
 /* --- an older state --------------------------------------------------------------------------- */
@@ -164,20 +137,21 @@ static void read_older(void *unused)
 {
     (void)unused;
     store_group *group;
-    fr_systematic_check(store_read(world, 0, all, 1, &group) == OVSTAGE_OK, "a read failed");
-    for (uint32_t k = 0; group && k < PRIMS; k++) {
+    fr_systematic_check(store_read(store_bed.world, 0, store_bed.all, 1, &group) == OVSTAGE_OK,
+                        "a read failed");
+    for (uint32_t k = 0; group && k < STORE_BED_PRIMS; k++) {
         const store_row *row = store_group_row(group, k);
         fr_systematic_check(row && store_row_is_whole(row) && row->ordinal == 1,
                             "an older state has changed");
     }
     if (group)
-        store_group_release(world, group);
+        store_group_release(store_bed.world, group);
 }
 
 static void seal_over_held_head(void *query)
 {
-    write_at(0, query, 3);
-    (void)store_world_seal(world, 3);
+    store_bed_write(0, query, 3);
+    (void)store_world_seal(store_bed.world, 3);
 }
 
 void body_store_older(void *unused)
@@ -185,23 +159,25 @@ void body_store_older(void *unused)
     (void)unused;
     fr_os_thread reader, sealer;
     store_group *first, *head;
-    set_up(2);
-    store_query *query = store_query_create(world, some, 2);
-    write_at(0, all, 1);
-    (void)store_world_seal(world, 1);
-    fr_systematic_check(store_read(world, 0, all, 1, &first) == OVSTAGE_OK, "a read failed");
-    write_at(0, query, 2);
-    (void)store_world_seal(world, 2);
-    store_group_release(world, first);
-    fr_systematic_check(store_read(world, 0, all, 2, &head) == OVSTAGE_OK, "a read failed");
+    store_bed_set_up(2);
+    store_query *query = store_query_create(store_bed.world, some, 2);
+    store_bed_write(0, store_bed.all, 1);
+    (void)store_world_seal(store_bed.world, 1);
+    fr_systematic_check(store_read(store_bed.world, 0, store_bed.all, 1, &first) == OVSTAGE_OK,
+                        "a read failed");
+    store_bed_write(0, query, 2);
+    (void)store_world_seal(store_bed.world, 2);
+    store_group_release(store_bed.world, first);
+    fr_systematic_check(store_read(store_bed.world, 0, store_bed.all, 2, &head) == OVSTAGE_OK,
+                        "a read failed");
     (void)fr_os_current->thread_start(&reader, read_older, NULL, "reader");
     (void)fr_os_current->thread_start(&sealer, seal_over_held_head, query, "sealer");
     fr_os_current->thread_join(&reader);
     fr_os_current->thread_join(&sealer);
     read_older(NULL);
-    store_group_release(world, head);
-    store_query_destroy(world, query);
-    take_down();
+    store_group_release(store_bed.world, head);
+    store_query_destroy(store_bed.world, query);
+    store_bed_take_down();
 }
 
 /* --- older values ----------------------------------------------------------------------------- */
@@ -213,17 +189,17 @@ static void read_values(void *unused)
 {
     (void)unused;
     store_group *group;
-    fr_systematic_check(store_read(world, 0, before_four, 2, &group) == OVSTAGE_OK,
+    fr_systematic_check(store_read(store_bed.world, 0, before_four, 2, &group) == OVSTAGE_OK,
                         "a value of a key's newest is gone");
     for (uint32_t k = 0; group && k < 3; k++)
-        fr_systematic_check(store_group_row(group, k) &&
-                                store_group_row(group, k)->ordinal == (prims[k] == 2 ? 2 : 1),
+        fr_systematic_check(store_group_row(group, k) && store_group_row(group, k)->ordinal ==
+                                                             (store_bed_prims[k] == 2 ? 2 : 1),
                             "an older value is another one");
     if (group)
-        store_group_release(world, group);
-    const uint64_t floor = store_world_floor(world), moments[3] = {4, floor - 1, floor};
+        store_group_release(store_bed.world, group);
+    const uint64_t floor = store_world_floor(store_bed.world), moments[3] = {4, floor - 1, floor};
     for (uint32_t k = 0; k < 3; k++) {
-        int status = store_read(world, 0, from_four, moments[k], &group);
+        int status = store_read(store_bed.world, 0, from_four, moments[k], &group);
         fr_systematic_check(status == OVSTAGE_OK || status == OVSTAGE_ERROR_OUT_OF_RANGE,
                             "a read failed");
         const store_row *row = group ? store_group_row(group, 0) : NULL;
@@ -231,15 +207,15 @@ static void read_values(void *unused)
                                 (row && store_row_is_whole(row) && row->ordinal == moments[k]),
                             "an older value is of another moment");
         if (group)
-            store_group_release(world, group);
+            store_group_release(store_bed.world, group);
     }
 }
 
 static void seal_further(void *query)
 {
     for (uint64_t ordinal = 5; ordinal <= 8; ordinal++) {
-        write_at(0, query, ordinal);
-        (void)store_world_seal(world, ordinal);
+        store_bed_write(0, query, ordinal);
+        (void)store_world_seal(store_bed.world, ordinal);
     }
 }
 
@@ -248,25 +224,25 @@ void body_store_values(void *unused)
     (void)unused;
     static const uint32_t two = 2;
     fr_os_thread reader, sealer;
-    set_up(1);
-    before_four = store_query_create(world, prims, 3);
-    from_four = store_query_create(world, &prims[3], 1);
-    store_query *only_second = store_query_create(world, &two, 1);
-    write_at(0, all, 1);
-    (void)store_world_seal(world, 1);
+    store_bed_set_up(1);
+    before_four = store_query_create(store_bed.world, store_bed_prims, 3);
+    from_four = store_query_create(store_bed.world, &store_bed_prims[3], 1);
+    store_query *only_second = store_query_create(store_bed.world, &two, 1);
+    store_bed_write(0, store_bed.all, 1);
+    (void)store_world_seal(store_bed.world, 1);
     for (uint64_t ordinal = 2; ordinal <= 4; ordinal++) {
-        write_at(0, ordinal < 4 ? only_second : from_four, ordinal);
-        (void)store_world_seal(world, ordinal);
+        store_bed_write(0, ordinal < 4 ? only_second : from_four, ordinal);
+        (void)store_world_seal(store_bed.world, ordinal);
     }
     (void)fr_os_current->thread_start(&reader, read_values, NULL, "reader");
     (void)fr_os_current->thread_start(&sealer, seal_further, from_four, "sealer");
     fr_os_current->thread_join(&reader);
     fr_os_current->thread_join(&sealer);
     read_values(NULL);
-    store_query_destroy(world, only_second);
-    store_query_destroy(world, from_four);
-    store_query_destroy(world, before_four);
-    take_down();
+    store_query_destroy(store_bed.world, only_second);
+    store_query_destroy(store_bed.world, from_four);
+    store_query_destroy(store_bed.world, before_four);
+    store_bed_take_down();
 }
 
 /* --- deletes ---------------------------------------------------------------------------------- */
@@ -280,7 +256,8 @@ static fr_countdown lane_two, lane_three, lane_four;
 
 static void run_op(int op, int expected)
 {
-    fr_systematic_check(store_run(world, &ops[op]) == expected, "an op was judged by others");
+    fr_systematic_check(store_run(store_bed.world, &ops[op]) == expected,
+                        "an op was judged by others");
 }
 
 static void run_lane_two(void *unused)
@@ -314,9 +291,9 @@ static void seal_three_and_four(void *unused)
     (void)unused;
     fr_countdown_wait(&lane_two);
     fr_countdown_wait(&lane_three);
-    (void)store_world_seal(world, 3);
+    (void)store_world_seal(store_bed.world, 3);
     fr_countdown_wait(&lane_four);
-    (void)store_world_seal(world, 4);
+    (void)store_world_seal(store_bed.world, 4);
 }
 
 /* The ordinal at which a key was last written by that moment; 0: it is not there. */
@@ -333,17 +310,18 @@ static void read_deleted(void *unused)
 {
     (void)unused;
     store_group *group;
-    uint64_t floor = store_world_floor(world);
-    fr_systematic_check(store_read(world, 0, all, floor, &group) == OVSTAGE_OK, "a read failed");
-    for (uint32_t k = 0; group && k < PRIMS; k++) {
+    uint64_t floor = store_world_floor(store_bed.world);
+    fr_systematic_check(store_read(store_bed.world, 0, store_bed.all, floor, &group) == OVSTAGE_OK,
+                        "a read failed");
+    for (uint32_t k = 0; group && k < STORE_BED_PRIMS; k++) {
         const store_row *row = store_group_row(group, k);
-        uint64_t expected = state_of(prims[k], floor);
+        uint64_t expected = state_of(store_bed_prims[k], floor);
         fr_systematic_check(row ? store_row_is_whole(row) && row->ordinal == expected
                                 : expected == 0,
                             "a reader got keys of another moment");
     }
     if (group)
-        store_group_release(world, group);
+        store_group_release(store_bed.world, group);
 }
 
 static void accept_ops(void)
@@ -355,7 +333,30 @@ static void accept_ops(void)
     ops[LATE_WRITE_3] = (store_op){.ordinal = 3, .query = only_four};
     ops[LATE_DELETE_4] = (store_op){.ordinal = 4, .query = only_two, .deletes = true};
     for (int op = 0; op < OPS; op++)
-        store_accept(world, &ops[op]);
+        store_accept(store_bed.world, &ops[op]);
+}
+
+/* Rows at 1, and the ops accepted. */
+static void set_up_ops(void)
+{
+    store_bed_set_up(4);
+    pair = store_query_create(store_bed.world, two_and_four, 2);
+    only_two = store_query_create(store_bed.world, two_and_four, 1);
+    only_four = store_query_create(store_bed.world, four, 1);
+    fr_countdown_set(&lane_two, 1);
+    fr_countdown_set(&lane_three, 1);
+    fr_countdown_set(&lane_four, 1);
+    store_bed_write(0, store_bed.all, 1);
+    (void)store_world_seal(store_bed.world, 1);
+    accept_ops();
+}
+
+static void take_down_ops(void)
+{
+    store_query_destroy(store_bed.world, pair);
+    store_query_destroy(store_bed.world, only_two);
+    store_query_destroy(store_bed.world, only_four);
+    store_bed_take_down();
 }
 
 void body_store_deletes(void *unused)
@@ -364,27 +365,15 @@ void body_store_deletes(void *unused)
     static void (*const bodies[])(void *) = {run_lane_two, run_later, run_judged,
                                              seal_three_and_four, read_deleted};
     fr_os_thread threads[5];
-    set_up(4);
-    pair = store_query_create(world, two_and_four, 2);
-    only_two = store_query_create(world, two_and_four, 1);
-    only_four = store_query_create(world, four, 1);
-    fr_countdown_set(&lane_two, 1);
-    fr_countdown_set(&lane_three, 1);
-    fr_countdown_set(&lane_four, 1);
-    write_at(0, all, 1);
-    (void)store_world_seal(world, 1);
-    accept_ops();
+    set_up_ops();
     for (uint32_t k = 0; k < 5; k++)
         (void)fr_os_current->thread_start(&threads[k], bodies[k], NULL, "store");
     for (uint32_t k = 0; k < 5; k++)
         fr_os_current->thread_join(&threads[k]);
     read_deleted(NULL);
-    (void)store_world_seal(world, 9);
+    (void)store_world_seal(store_bed.world, 9);
     read_deleted(NULL);
-    store_query_destroy(world, pair);
-    store_query_destroy(world, only_two);
-    store_query_destroy(world, only_four);
-    take_down();
+    take_down_ops();
 }
 
 static void run_judged_four(void *unused)
@@ -403,14 +392,7 @@ void body_store_late(void *unused)
 {
     (void)unused;
     fr_os_thread judged, late;
-    set_up(4);
-    pair = store_query_create(world, two_and_four, 2);
-    only_two = store_query_create(world, two_and_four, 1);
-    only_four = store_query_create(world, four, 1);
-    fr_countdown_set(&lane_two, 1);
-    write_at(0, all, 1);
-    (void)store_world_seal(world, 1);
-    accept_ops();
+    set_up_ops();
     run_lane_two(NULL);
     (void)fr_os_current->thread_start(&judged, run_judged_four, NULL, "judged");
     (void)fr_os_current->thread_start(&late, run_late_write, NULL, "late");
@@ -418,17 +400,14 @@ void body_store_late(void *unused)
     fr_os_current->thread_join(&late);
     run_op(JUDGE_TWO, OVSTAGE_ERROR_INVALID_ARGUMENT);
     run_op(LATE_DELETE_4, OVSTAGE_OK);
-    store_query_destroy(world, pair);
-    store_query_destroy(world, only_two);
-    store_query_destroy(world, only_four);
-    take_down();
+    take_down_ops();
 }
 
 /* What it is to be judged by may be gone, and then it is not judged by what is left. */
 static void run_judged_or_lost(void *unused)
 {
     (void)unused;
-    int status = store_run(world, &ops[JUDGE_FOUR]);
+    int status = store_run(store_bed.world, &ops[JUDGE_FOUR]);
     fr_systematic_check(status == OVSTAGE_OK || status == OVSTAGE_ERROR_OUT_OF_MEMORY,
                         "an op was judged by what was lost");
 }
@@ -437,33 +416,23 @@ static void seal_without_memory(void *unused)
 {
     (void)unused;
     /* Some of the first would be for what a seal must have. */
-    fr_test_heap_fail(heap, 18 + fr_systematic_random(5), false);
-    (void)store_world_seal(world, 3);
-    fr_test_heap_fail(heap, 0, false);
+    fr_test_heap_fail(store_bed.heap, 18 + fr_systematic_random(5), false);
+    (void)store_world_seal(store_bed.world, 3);
+    fr_test_heap_fail(store_bed.heap, 0, false);
 }
 
 void body_store_lost(void *unused)
 {
     (void)unused;
     fr_os_thread judged, sealer;
-    set_up(4);
-    pair = store_query_create(world, two_and_four, 2);
-    only_two = store_query_create(world, two_and_four, 1);
-    only_four = store_query_create(world, four, 1);
-    fr_countdown_set(&lane_two, 1);
-    write_at(0, all, 1);
-    (void)store_world_seal(world, 1);
-    accept_ops();
+    set_up_ops();
     run_lane_two(NULL);
     run_op(LATE_WRITE_3, OVSTAGE_OK);
     (void)fr_os_current->thread_start(&judged, run_judged_or_lost, NULL, "judged");
     (void)fr_os_current->thread_start(&sealer, seal_without_memory, NULL, "sealer");
     fr_os_current->thread_join(&judged);
     fr_os_current->thread_join(&sealer);
-    store_query_destroy(world, pair);
-    store_query_destroy(world, only_two);
-    store_query_destroy(world, only_four);
-    take_down();
+    take_down_ops();
 }
 
 /* --- marks ------------------------------------------------------------------------------------ */
@@ -472,21 +441,22 @@ static void look_for_deleted(void *unused)
 {
     (void)unused;
     for (uint32_t turn = 0; turn < 3; turn++)
-        fr_systematic_check(!store_exists(world, four[0], 9), "a deleted prim was there again");
+        fr_systematic_check(!store_exists(store_bed.world, four[0], 9),
+                            "a deleted prim was there again");
 }
 
 static void delete_another(void *unused)
 {
     (void)unused;
-    store_op op = {.ordinal = 2, .attribute = 1, .query = all, .deletes = true};
-    store_accept(world, &op);
-    fr_systematic_check(store_run(world, &op) == OVSTAGE_OK, "a delete failed");
+    store_op op = {.ordinal = 2, .attribute = 1, .query = store_bed.all, .deletes = true};
+    store_accept(store_bed.world, &op);
+    fr_systematic_check(store_run(store_bed.world, &op) == OVSTAGE_OK, "a delete failed");
 }
 
 static void seal_the_first(void *unused)
 {
     (void)unused;
-    (void)store_world_seal_one(world, 0, 2);
+    (void)store_world_seal_one(store_bed.world, 0, 2);
 }
 
 void body_store_marks(void *unused)
@@ -494,30 +464,31 @@ void body_store_marks(void *unused)
     (void)unused;
     static void (*const bodies[])(void *) = {look_for_deleted, delete_another, seal_the_first};
     fr_os_thread threads[3];
-    set_up(1);
-    only_four = store_query_create(world, four, 1);
-    write_at(0, all, 1);
-    store_query *others = store_query_create(world, prims, 3);
-    write_at(1, others, 1);
-    (void)store_world_seal(world, 1);
+    store_bed_set_up(1);
+    only_four = store_query_create(store_bed.world, four, 1);
+    store_bed_write(0, store_bed.all, 1);
+    store_query *others = store_query_create(store_bed.world, store_bed_prims, 3);
+    store_bed_write(1, others, 1);
+    (void)store_world_seal(store_bed.world, 1);
     store_op op = {.ordinal = 2, .query = only_four, .deletes = true};
-    store_accept(world, &op);
-    fr_systematic_check(store_run(world, &op) == OVSTAGE_OK, "a delete failed");
+    store_accept(store_bed.world, &op);
+    fr_systematic_check(store_run(store_bed.world, &op) == OVSTAGE_OK, "a delete failed");
     for (uint32_t k = 0; k < 3; k++)
         (void)fr_os_current->thread_start(&threads[k], bodies[k], NULL, "store");
     for (uint32_t k = 0; k < 3; k++)
         fr_os_current->thread_join(&threads[k]);
-    (void)store_world_seal(world, 2);
+    (void)store_world_seal(store_bed.world, 2);
     look_for_deleted(NULL);
     store_group *group;
-    fr_systematic_check(store_read(world, 1, all, 2, &group) == OVSTAGE_OK, "a read failed");
-    for (uint32_t k = 0; group && k < PRIMS; k++)
+    fr_systematic_check(store_read(store_bed.world, 1, store_bed.all, 2, &group) == OVSTAGE_OK,
+                        "a read failed");
+    for (uint32_t k = 0; group && k < STORE_BED_PRIMS; k++)
         fr_systematic_check(!store_group_row(group, k), "a delete is lost");
     if (group)
-        store_group_release(world, group);
-    store_query_destroy(world, others);
-    store_query_destroy(world, only_four);
-    take_down();
+        store_group_release(store_bed.world, group);
+    store_query_destroy(store_bed.world, others);
+    store_query_destroy(store_bed.world, only_four);
+    store_bed_take_down();
 }
 
 /* --- derived rows ----------------------------------------------------------------------------- */
@@ -527,25 +498,27 @@ static void read_derived(void *ordinal)
 {
     for (uint32_t turn = 0; turn < 2; turn++) {
         store_group *group;
-        fr_systematic_check(store_read(world, 0, all, *(const uint64_t *)ordinal, &group) ==
-                                OVSTAGE_OK,
+        fr_systematic_check(store_read(store_bed.world, 0, store_bed.all,
+                                       *(const uint64_t *)ordinal, &group) == OVSTAGE_OK,
                             "a read failed");
         const store_row *first = group ? store_group_row(group, 0) : NULL;
-        for (uint32_t k = 0; first && k < PRIMS; k++) {
+        for (uint32_t k = 0; first && k < STORE_BED_PRIMS; k++) {
             const store_row *row = store_group_row(group, k);
             fr_systematic_check(row && store_row_is_whole(row) && row->value == first->value,
                                 "a reader got some of what was derived");
         }
         if (group)
-            store_group_release(world, group);
+            store_group_release(store_bed.world, group);
     }
 }
 
 static void derive_all(void *ordinal)
 {
     uint64_t at = *(const uint64_t *)ordinal;
-    fr_systematic_check(store_derive(world, 0, all, at, 7) == OVSTAGE_OK, "nothing was derived");
-    fr_systematic_check(store_derive(world, 0, all, at, 8) == OVSTAGE_OK, "nothing was derived");
+    fr_systematic_check(store_derive(store_bed.world, 0, store_bed.all, at, 7) == OVSTAGE_OK,
+                        "nothing was derived");
+    fr_systematic_check(store_derive(store_bed.world, 0, store_bed.all, at, 8) == OVSTAGE_OK,
+                        "nothing was derived");
 }
 
 /* Rows of two segments; late at 2, and then at the same ordinal again. */
@@ -554,19 +527,21 @@ void body_store_derived(void *unused)
     (void)unused;
     static uint64_t two = 2;
     fr_os_thread reader, deriver;
-    set_up(2);
-    store_query *query = store_query_create(world, prims, PRIMS / 2);
-    store_query *others = store_query_create(world, prims + PRIMS / 2, PRIMS / 2);
-    write_at(0, query, 1);
-    (void)store_world_seal(world, 1);
-    write_at(0, others, 2);
-    (void)store_world_seal(world, 3);
+    store_bed_set_up(2);
+    store_query *query = store_query_create(store_bed.world, store_bed_prims, STORE_BED_PRIMS / 2);
+    store_query *others = store_query_create(store_bed.world, store_bed_prims + STORE_BED_PRIMS / 2,
+                                             STORE_BED_PRIMS / 2);
+    store_bed_write(0, query, 1);
+    (void)store_world_seal(store_bed.world, 1);
+    store_bed_write(0, others, 2);
+    store_bed_write(0, query, 9); /* is not sealed: keeps those keys apart from the others */
+    (void)store_world_seal(store_bed.world, 3);
     (void)fr_os_current->thread_start(&reader, read_derived, &two, "reader");
     (void)fr_os_current->thread_start(&deriver, derive_all, &two, "deriver");
     fr_os_current->thread_join(&reader);
     fr_os_current->thread_join(&deriver);
     read_derived(&two);
-    store_query_destroy(world, others);
-    store_query_destroy(world, query);
-    take_down();
+    store_query_destroy(store_bed.world, others);
+    store_query_destroy(store_bed.world, query);
+    store_bed_take_down();
 }

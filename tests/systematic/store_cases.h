@@ -25,6 +25,13 @@ void body_store_lost(void *unused);
 /* Who asks for a deleted prim, and a delete that adds to the marks of an ordinal, while a seal of
  * another attribute takes those away. */
 void body_store_marks(void *unused);
+/* Writers of two ordinals, one of which is judged, and a reader, while a seal makes keys and moves
+ * them and those that were there into one segment. */
+void body_store_rehomed(void *unused);
+/* A reader alone, while a seal does that. */
+void body_store_moved(void *unused);
+/* A write and then a read by where its keys were, while a seal moves them. */
+void body_store_moved_open(void *unused);
 /* A reader of two segments, while rows of both are derived at a sealed ordinal, twice. */
 void body_store_derived(void *unused);
 

@@ -76,4 +76,25 @@ TEST(SystematicStore, DerivedRowsAreSeenTogether)
     EXPECT_TRUE(fr_systematic_explore(&options, body_store_derived, nullptr));
 }
 
+TEST(SystematicStore, AReaderFindsKeysWhereTheyAreOrLooksAgain)
+{
+    fr_systematic_options options =
+        Options("SystematicStore.AReaderFindsKeysWhereTheyAreOrLooksAgain", 1200, 1000);
+    EXPECT_TRUE(fr_systematic_explore(&options, body_store_moved, nullptr));
+}
+
+TEST(SystematicStore, AWriteToKeysThatMovedIsSeenByWhoReadsNext)
+{
+    fr_systematic_options options =
+        Options("SystematicStore.AWriteToKeysThatMovedIsSeenByWhoReadsNext", 600, 1800);
+    EXPECT_TRUE(fr_systematic_explore(&options, body_store_moved_open, nullptr));
+}
+
+TEST(SystematicStore, KeysAreRehomedBesideWritersAndReaders)
+{
+    fr_systematic_options options =
+        Options("SystematicStore.KeysAreRehomedBesideWritersAndReaders", 1000, 2000);
+    EXPECT_TRUE(fr_systematic_explore(&options, body_store_rehomed, nullptr));
+}
+
 } // namespace

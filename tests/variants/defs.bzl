@@ -11,7 +11,9 @@ _CHECKED = "-DFR_CHECK_LOCKS"
 VARIANTS = {
     # Small rings and early spills, so that rare paths run; allocations under locks are counted.
     "small": _variant([_SMALL, _CHECKED, "-O2"]),
-    # The same, where a fault shows as the report of a sanitizer.
+    # Keys move to another segment whenever they can.
+    "eager": _variant([_SMALL, _CHECKED, "-DFR_REHOME_EAGERLY", "-O2"]),
+    # As small, where a fault shows as the report of a sanitizer.
     "thread": _variant([_SMALL, "-g", "-O1", "-fsanitize=thread"], ["-fsanitize=thread"]),
     "address": _variant([_SMALL, "-g", "-O1", "-fsanitize=address"], ["-fsanitize=address"]),
     # Each atomic access is a place where a seeded scheduler switches threads.

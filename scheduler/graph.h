@@ -84,6 +84,8 @@ uint64_t fr_op_id(const fr_op *op);
 /* The id that clients have: its report's, or its own. Of an accepted op. */
 uint64_t fr_op_client_id(const fr_op *op);
 uint64_t fr_op_ordinal(const fr_op *op); /* 0 when it has none */
+/* For texts: its ordinal, or of a seal that up to which it seals; 0: neither. */
+uint64_t fr_op_told_ordinal(const fr_op *op);
 
 /* --- acceptance ------------------------------------------------------------------------------- */
 typedef struct fr_submission fr_submission;
@@ -299,6 +301,11 @@ typedef struct fr_graph_config {
     void (*trace)(void *user, const fr_op *op, const char *name, uint32_t worker_index,
                   uint64_t start_ns, uint64_t end_ns);
     void *trace_user;
+    /* Told of each op that fails, by itself or because a producer did (cause_id), but for those
+     * that destroy drops; before it is complete, on the thread that it fails on, without locks.
+     * NULL: nobody is. */
+    void (*failed)(void *user, const fr_op *op, const char *name, const fr_op_failure *failure);
+    void *failed_user;
 } fr_graph_config;
 
 typedef struct fr_graph_statistics {

@@ -160,8 +160,9 @@ static void fr_condition_refuse(const fr_condition_wait *wait, const char *why)
     fr_wait_outcome *out = wait->outcome;
     const char *what = wait->condition->what ? wait->condition->what : "a condition";
     out->status = OVSTAGE_ERROR_INVALID_ARGUMENT;
-    snprintf(out->text, sizeof(out->text), "%s cannot be waited for inside op %" PRIu64 ": %s",
-             what, fr_op_known_id(fr_op_running()), why);
+    snprintf(out->text, sizeof(out->text),
+             "%s cannot be waited for inside operation 0x%" PRIx64 ": %s", what,
+             fr_op_known_id(fr_op_running()), why);
 }
 
 /* Whether one of this thread's ops holds it back by its place in its lane. */

@@ -2,6 +2,8 @@
  * at some moment during the call. */
 #include "scheduler/graph_internal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Under admission: a report speaks for its op as long as that is pending. */
@@ -35,8 +37,8 @@ static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
 {
     uint64_t word = fr_load_relaxed(&op->word);
     bool solo = (word & FR_OP_SOLO) != 0, claimed = (word & FR_OP_CLAIMED) != 0;
-    out->has_ordinal = !solo;
-    out->ordinal = solo ? 0 : op->place.in_lane.lane->ordinal;
+    out->ordinal = fr_op_told_ordinal(op);
+    out->has_ordinal = !solo || out->ordinal != 0;
     if (!solo) {
         fr_lane *lane = op->place.in_lane.lane;
         const fr_op *first = fr_lane_first_pending(graph, lane);
@@ -81,5 +83,6 @@ void fr_graph_explain(fr_graph *graph, uint64_t id,
     out->next_id = frame.same_graph ? frame.awaited_id : 0;
     memcpy(out->what, frame.what, sizeof(out->what));
     if (out->what[0] == 0 && out->next_id == 0)
-        memcpy(out->what, "another instance's operation", sizeof("another instance's operation"));
+        (void)snprintf(out->what, sizeof(out->what), "operation 0x%" PRIx64 " of another instance",
+                       frame.awaited_id);
 }

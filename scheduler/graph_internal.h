@@ -83,6 +83,8 @@ struct fr_graph {
     _Atomic(const fr_graph_trace *) trace; /* NULL when off */
     fr_graph_trace traces[2];
     uint32_t trace_next;
+    void (*failed)(void *, const fr_op *, const char *, const fr_op_failure *);
+    void *failed_user;
     _Atomic uint32_t
         dropping; /* 0, or 1 once destroy has begun: ops that have not started are dropped */
     _Atomic uint64_t dropped;

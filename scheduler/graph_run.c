@@ -63,14 +63,15 @@ static fr_run_result fr_op_run(fr_graph *graph, fr_op *op, fr_worker *worker, fr
 {
     uint64_t word = fr_load_relaxed(&op->word);
     if (fr_load_relaxed(&graph->dropping) != 0) {
-        fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
-                   "dropped: the instance was destroyed before the op ran");
+        fr_op_drop_failed(op, "dropped: the instance was destroyed before the operation ran");
         if ((word & FR_OP_REPORTED) == 0) /* else its report counts */
             (void)fr_add_relaxed(&graph->dropped, 1);
         return FR_RUN_DONE;
     }
-    if ((word & (FR_OP_HAS_FAILED | FR_OP_REPORT)) == FR_OP_HAS_FAILED)
+    if ((word & (FR_OP_HAS_FAILED | FR_OP_REPORT)) == FR_OP_HAS_FAILED) {
+        fr_op_tell_cause(op);
         return FR_RUN_DONE;
+    }
     const fr_running running = {op, fr_running_top, drainer};
     fr_running_top = &running;
     fr_run_result result = fr_op_call(graph, op, worker);

@@ -91,15 +91,15 @@ static bool fr_wait_begin_inside(fr_wait *wait)
     case FR_CHAIN_CLOSED:
         out->status = OVSTAGE_ERROR_INVALID_ARGUMENT;
         snprintf(out->text, sizeof(out->text),
-                 "op %" PRIu64 " cannot be waited for inside op %" PRIu64
+                 "operation 0x%" PRIx64 " cannot be waited for inside operation 0x%" PRIx64
                  ": it waits itself for that op",
                  id, fr_op_known_id(fr_op_running()));
         return false;
     case FR_CHAIN_NO_MEMORY:
         out->status = OVSTAGE_ERROR_OUT_OF_MEMORY;
         snprintf(out->text, sizeof(out->text),
-                 "no memory to find out whether op %" PRIu64 " waits for op %" PRIu64
-                 ", inside which it was to be waited for",
+                 "no memory to find out whether operation 0x%" PRIx64
+                 " waits for operation 0x%" PRIx64 ", inside which it was to be waited for",
                  id, fr_op_known_id(fr_op_running()));
         return false;
     default:
@@ -360,7 +360,7 @@ void fr_graph_wait_many(fr_graph *graph, const uint64_t *ids, size_t count, bool
         out->status = OVSTAGE_ERROR_INVALID_HANDLE;
         out->lowest_pending_id = 0;
         snprintf(out->text, sizeof(out->text),
-                 "op %" PRIu64 " is unknown to this instance, or was released", ids[k]);
+                 "operation 0x%" PRIx64 " is unknown to this instance, or was released", ids[k]);
         return;
     }
     fr_wait_known(graph, ids, count, any, timeout_ns, out_index, out);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scheduler/op_record.h"
+#include "scheduler/graph_internal.h"
 
 static uint64_t fr_failure_make(const fr_allocator *allocator, ovstage_api_status_t status,
                                 const char *text)
@@ -48,9 +48,9 @@ void fr_failure_read(uint64_t word, uint64_t prefix, fr_op_failure *out, char *b
     case FR_ENTRY_CAUSE:
         out->status = OVSTAGE_ERROR_OP_FAILED;
         out->cause_id = prefix | value;
-        length =
-            snprintf(buffer, buffer_bytes,
-                     "did not run: op %" PRIu64 ", whose result it needs, failed", out->cause_id);
+        length = snprintf(buffer, buffer_bytes,
+                          "did not run: operation 0x%" PRIx64 ", whose result it needs, failed",
+                          out->cause_id);
         break;
     default:
         out->status = (ovstage_api_status_t)value;
@@ -84,6 +84,17 @@ void fr_op_pass_failure(const fr_op *op, const fr_edge *edge)
         fr_failure_release(fr_op_allocator(op), failure);
 }
 
+/* False: it has failed already. */
+static bool fr_op_enter_failure(fr_op *op, ovstage_api_status_t status, const char *text)
+{
+    const fr_allocator *allocator = fr_op_allocator(op);
+    uint64_t word = fr_failure_make(allocator, status, text);
+    bool is_first = fr_op_set_failure(op, word);
+    if (!is_first)
+        fr_failure_release(allocator, word);
+    return is_first;
+}
+
 void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
 {
     if (fr_op_failed(op))
@@ -93,10 +104,29 @@ void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    const fr_allocator *allocator = fr_op_allocator(op);
-    uint64_t word = fr_failure_make(allocator, status, text);
-    if (!fr_op_set_failure(op, word))
-        fr_failure_release(allocator, word);
+    if (fr_op_enter_failure(op, status, text))
+        fr_op_tell_failure(op, &(fr_op_failure){status, {text, strlen(text)}, 0});
+}
+
+void fr_op_drop_failed(fr_op *op, const char *text)
+{
+    (void)fr_op_enter_failure(op, OVSTAGE_ERROR_OP_FAILED, text);
+}
+
+void fr_op_tell_failure(const fr_op *op, const fr_op_failure *failure)
+{
+    const fr_graph *graph = fr_op_graph(op);
+    if (graph->failed)
+        graph->failed(graph->failed_user, op, op->type->name, failure);
+}
+
+void fr_op_tell_cause(const fr_op *op)
+{
+    char text[FR_FAILURE_CAUSE_TEXT_MAX];
+    fr_op_failure failure;
+    fr_failure_read(fr_load_relaxed(&op->failure), op->id & ~FR_ID_SEQUENCE_MASK, &failure, text,
+                    sizeof(text));
+    fr_op_tell_failure(op, &failure);
 }
 
 bool fr_op_failed(const fr_op *op)

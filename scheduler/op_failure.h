@@ -22,6 +22,7 @@ _Static_assert(_Alignof(fr_failure) >= 1 << FR_ENTRY_VALUE_SHIFT,
                "the address fits beside the flags");
 
 #define FR_FAILURE_TEXT_MAX 1024
+#define FR_FAILURE_CAUSE_TEXT_MAX 96 /* of an op that failed because a producer did */
 
 /* Gives back what the word points to, if anything. */
 void fr_failure_release(const fr_allocator *allocator, uint64_t word);
@@ -33,6 +34,12 @@ bool fr_op_set_failure(fr_op *op, uint64_t word);
 /* The op has failed: so do the consumer of the edge, because of it, or its report, with its text.
  */
 void fr_op_pass_failure(const fr_op *op, const fr_edge *edge);
+/* As fr_op_fail, of an op that destroy drops: nobody is told. */
+void fr_op_drop_failed(fr_op *op, const char *text);
+/* Tells whom the graph's configuration says of it. */
+void fr_op_tell_failure(const fr_op *op, const fr_op_failure *failure);
+/* The same of an op that failed because a producer did. */
+void fr_op_tell_cause(const fr_op *op);
 /* The word of an op that fails because a producer did. */
 static inline uint64_t fr_failure_of_producer(uint64_t producer_id)
 {

@@ -200,3 +200,9 @@ uint64_t fr_op_ordinal(const fr_op *op)
     bool is_solo = (fr_load_relaxed(&op->word) & FR_OP_SOLO) != 0;
     return is_solo || op->id == 0 ? 0 : op->place.in_lane.lane->ordinal;
 }
+
+uint64_t fr_op_told_ordinal(const fr_op *op)
+{
+    bool is_solo = (fr_load_relaxed(&op->word) & FR_OP_SOLO) != 0;
+    return is_solo ? op->place.token.order : fr_op_ordinal(op);
+}

@@ -11,6 +11,11 @@
  * of. Common to all functions: INVALID_ARGUMENT for a NULL that is not allowed and for an instance
  * that is not alive, NOT_SUPPORTED in a process that was forked off one that had used the library.
  *
+ * Logged besides (ovstage_set_log_callback), on the channel omni.ovstage: as an error each op that
+ * fails when it runs, as a warning one that does not run since an op that it depends on failed.
+ * That is how who waits for a later seal only can learn of them (D17). Of more than 1,024 messages
+ * that wait for the callback the further ones are counted in place of being delivered.
+ *
  * Threads: every function may be called from any thread at the same time, also from inside tasks,
  * unless it says otherwise. The instance must not be destroyed during a call. */
 #ifndef FLYRAIL_FLYRAIL_H
@@ -338,10 +343,12 @@ OVSTAGE_EXPORT ovstage_enqueue_result_t flyrail_snapshot_read(
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_snapshot_close(ovstage_instance_t *instance,
                                                            flyrail_snapshot_t snapshot);
 
-/* Says why an op is not complete: the chain of what it waits for, up to 16 steps of it, a line each
- * (what comes before it at its ordinal, what it depends on, what is running, and what a wait inside
- * that is for), and the maps that are open. Or that it is complete, or why it failed. A text for
- * people, whose wording may change; our own. Each line was so at some moment during the call.
+/* Says why an op is not complete: the chain of what it waits for, a line a step (what comes before
+ * it at its ordinal, what it depends on, what is running, and what a wait inside that is for), and
+ * the maps that are open. Of a chain of more than 16 steps the first 8 and the last 8, which end
+ * with what is running or can run; at most 1,048,576 steps are looked at. Or that it is complete,
+ * or why it failed. A text for people, whose wording may change; our own. Each line was so at some
+ * moment during the call.
  * text: text_bytes for it and the NUL at its end; cut if that is too little. *out_length (may be
  * NULL): bytes that all of it has, without the NUL. INVALID_HANDLE: unknown, or released.
  * INVALID_ARGUMENT: text is NULL with a size. */

@@ -55,3 +55,41 @@ ovx_string_t fr_error_get(void)
     }
     return text;
 }
+
+const char *fr_error_string(ovstage_api_status_t status)
+{
+    switch (status) {
+    case OVSTAGE_OK:
+        return "success";
+    case OVSTAGE_ERROR_INVALID_ARGUMENT:
+        return "invalid argument";
+    case OVSTAGE_ERROR_INVALID_HANDLE:
+        return "invalid handle";
+    case OVSTAGE_ERROR_NOT_FOUND:
+        return "not found";
+    case OVSTAGE_ERROR_PRIM_NOT_FOUND:
+        return "a prim is missing, or is there and should not be";
+    case OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION:
+        return "write floor violation";
+    case OVSTAGE_ERROR_NOT_SUPPORTED:
+        return "not supported";
+    case OVSTAGE_ERROR_QUEUE_FULL:
+        return "queue full";
+    case OVSTAGE_ERROR_END_OF_ITERATION:
+        return "end of iteration";
+    case OVSTAGE_ERROR_OUT_OF_MEMORY:
+        return "out of memory";
+    case OVSTAGE_ERROR_LAYOUT_CHANGED:
+        return "layout changed";
+    case OVSTAGE_ERROR_TIMEOUT:
+        return "timeout";
+    case OVSTAGE_ERROR_OP_FAILED:
+        return "operation failed";
+    case OVSTAGE_ERROR_OUT_OF_RANGE:
+        return "out of range";
+    case OVSTAGE_ERROR_INTERNAL:
+        return "internal error";
+    default:
+        return "unknown status";
+    }
+}

@@ -19,6 +19,8 @@ ovstage_api_status_t fr_error_set(ovstage_api_status_t status, const char *forma
 /* The same as a refused enqueue: op 0. */
 ovstage_enqueue_result_t fr_error_refuse(ovstage_api_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* What a status is called in texts; static. */
+const char *fr_error_string(ovstage_api_status_t status);
 /* Empty: {NULL, 0}. */
 ovx_string_t fr_error_get(void);
 

@@ -79,6 +79,8 @@ static ovstage_api_status_t fr_stage_open_graph(fr_stage *stage)
         .caller_spin_ns = stage->config.spin_ns,
         .id_prefix = stage->instance_number,
         .caller_runs = stage->config.caller_runs,
+        .failed = fr_stage_log_failure,
+        .failed_user = stage,
     };
     stage->graph = fr_graph_create(&config);
     return stage->graph ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;
@@ -243,10 +245,11 @@ static ovstage_api_status_t fr_stage_may_go(fr_stage *stage)
 {
     if (fr_graph_destroy_begin(stage->graph))
         return OVSTAGE_OK;
-    return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
-                        "%p cannot be destroyed inside op %llu of another instance: one of its own "
-                        "operations waits for that op",
-                        (void *)stage, (unsigned long long)fr_op_client_id(fr_op_running()));
+    return fr_error_set(
+        OVSTAGE_ERROR_INVALID_ARGUMENT,
+        "%p cannot be destroyed inside operation 0x%llx of another instance: one of its "
+        "own operations waits for that",
+        (void *)stage, (unsigned long long)fr_op_client_id(fr_op_running()));
 }
 
 ovstage_api_status_t ovstage_destroy_instance(ovstage_instance_t *instance)

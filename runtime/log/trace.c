@@ -168,8 +168,8 @@ void fr_trace_op(void *user, const fr_op *op, const char *name, uint32_t worker_
     fr_trace *trace = user;
     if (name == fr_task_op_type.name && fr_task_name(op))
         name = fr_task_name(op);
-    fr_trace_event event = {fr_op_ordinal(op), fr_op_client_id(op) & FR_TRACE_OP_MASK, start_ns,
-                            end_ns};
+    fr_trace_event event = {fr_op_told_ordinal(op), fr_op_client_id(op) & FR_TRACE_OP_MASK,
+                            start_ns, end_ns};
     fr_trace_record(trace, worker_index, name, &event);
 }
 

@@ -25,7 +25,7 @@
 #define FR_TRACE_OP_MASK ((UINT64_C(1) << FR_TRACE_OP_BITS) - 1)
 
 typedef struct fr_trace_event {
-    uint64_t ordinal; /* of the lane; 0: none */
+    uint64_t ordinal; /* of the lane, or what a seal seals up to; 0: none */
     uint64_t op; /* bits 47..0: the op's id without its prefix, 0: a client's span; bits 63..48:
                     place of its name in the ring's list */
     uint64_t start_ns, end_ns;
@@ -84,6 +84,12 @@ void fr_trace_print_name(fr_trace_out *out, const char *name);
 /* The event at `place` (0: the oldest kept) of a ring at rest. */
 const fr_trace_event *fr_trace_event_at(const fr_trace_ring *ring, uint64_t place);
 uint64_t fr_trace_event_count(const fr_trace_ring *ring);
+/* As clients know it; 0: a client's span. */
+static inline uint64_t fr_trace_event_op(const fr_trace *trace, const fr_trace_event *event)
+{
+    uint64_t op = event->op & FR_TRACE_OP_MASK;
+    return op == 0 ? 0 : (uint64_t)trace->stage->instance_number << FR_TRACE_OP_BITS | op;
+}
 const char *fr_trace_event_name(const fr_trace_ring *ring, const fr_trace_event *event);
 /* "worker 3", "thread 1": rows in order of worker index, then of claiming. */
 void fr_trace_row_name(const fr_trace_ring *ring, uint32_t row, char *buffer, size_t buffer_bytes);

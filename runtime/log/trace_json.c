@@ -24,10 +24,10 @@ static void fr_json_event(fr_trace_out *out, const fr_trace *trace, const fr_tra
                    ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
                    row, start_us, length_us);
     fr_trace_print_name(out, fr_trace_event_name(ring, event));
-    fr_trace_print(out, "\",\"cat\":\"%s\",\"args\":{\"ordinal\":%llu,\"op\":%llu}}",
+    fr_trace_print(out, "\",\"cat\":\"%s\",\"args\":{\"ordinal\":%llu,\"op\":\"0x%llx\"}}",
                    (event->op & FR_TRACE_OP_MASK) ? "op" : "span",
                    (unsigned long long)event->ordinal,
-                   (unsigned long long)(event->op & FR_TRACE_OP_MASK));
+                   (unsigned long long)fr_trace_event_op(trace, event));
 }
 
 void fr_trace_write_json(const fr_trace *trace, fr_trace_out *out)

@@ -24,6 +24,7 @@ static const char *const fr_svg_colours[FR_SVG_COLOURS] = {
 #define FR_SVG_NO_LANE "#b5b5b5"
 
 typedef struct fr_svg {
+    const fr_trace *trace;
     fr_trace_out *out;
     uint64_t begin_ns, end_ns;
     double pixels_per_ns;
@@ -107,11 +108,11 @@ static void fr_svg_bar_end(fr_svg *svg)
     fr_trace_print_name(svg->out, svg->name);
     if (svg->joined > 1)
         fr_trace_print(svg->out, " and %llu more", (unsigned long long)(svg->joined - 1));
-    fr_trace_print(svg->out, ", ordinal %llu, op %llu, from %.3f us, %.3f us</title></rect>\n",
-                   (unsigned long long)svg->event.ordinal,
-                   (unsigned long long)(svg->event.op & FR_TRACE_OP_MASK),
-                   (svg->left - FR_SVG_LEFT) / svg->pixels_per_ns / 1e3,
-                   width / svg->pixels_per_ns / 1e3);
+    fr_trace_print(
+        svg->out, ", ordinal %llu, operation 0x%llx, from %.3f us, %.3f us</title></rect>\n",
+        (unsigned long long)svg->event.ordinal,
+        (unsigned long long)fr_trace_event_op(svg->trace, &svg->event),
+        (svg->left - FR_SVG_LEFT) / svg->pixels_per_ns / 1e3, width / svg->pixels_per_ns / 1e3);
     fr_svg_bar_text(svg, y, height);
 }
 
@@ -225,7 +226,7 @@ void fr_trace_write_svg(const fr_trace *trace, fr_trace_out *out)
 {
     const fr_trace_ring *rows[FR_TRACE_RINGS_MAX];
     uint32_t row_count = fr_trace_rows(trace, rows);
-    fr_svg svg = {.out = out};
+    fr_svg svg = {.trace = trace, .out = out};
     uint64_t events;
     fr_svg_range(&svg, rows, row_count, &events);
     double bottom = FR_SVG_TOP + FR_SVG_ROW * row_count;

@@ -6,8 +6,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Steps of a chain that are told. */
-#define FR_EXPLAIN_STEPS 16
+/* Of a longer chain so many of its first steps are told, and so many of its last ones: the last one
+ * is what the first waits for in the end. */
+#define FR_EXPLAIN_FIRST 8u
+#define FR_EXPLAIN_LAST 8u
+/* Steps that are looked at. Ops wait in no cycle, but what the chain was put together from may have
+ * changed meanwhile. */
+#define FR_EXPLAIN_STEPS 1048576u
 #define FR_EXPLAIN_MAPS 4
 
 /* As snprintf's: what does not fit is counted all the same. */
@@ -91,13 +96,25 @@ static void fr_explain_step(fr_explain_text *out, const fr_stage *stage, const f
 
 static void fr_explain_chain(fr_explain_text *out, fr_stage *stage, uint64_t id)
 {
-    fr_explanation step = {.next_id = id};
-    for (int k = 0; k < FR_EXPLAIN_STEPS && step.next_id != 0; k++) {
-        fr_graph_explain(stage->graph, step.next_id, fr_explain_name, &step);
-        fr_explain_step(out, stage, &step);
+    fr_explanation last[FR_EXPLAIN_LAST]; /* step k at k % FR_EXPLAIN_LAST */
+    uint32_t count = 0;
+    while (id != 0 && count < FR_EXPLAIN_STEPS) {
+        fr_explanation *step = &last[count % FR_EXPLAIN_LAST];
+        fr_graph_explain(stage->graph, id, fr_explain_name, step);
+        if (count < FR_EXPLAIN_FIRST)
+            fr_explain_step(out, stage, step);
+        count++;
+        id = step->next_id;
     }
-    if (step.next_id != 0)
-        fr_explain_say(out, "and so on\n");
+    uint32_t next = count < FR_EXPLAIN_FIRST ? count : FR_EXPLAIN_FIRST;
+    if (count > FR_EXPLAIN_FIRST + FR_EXPLAIN_LAST) {
+        next = count - FR_EXPLAIN_LAST;
+        fr_explain_say(out, ".. and so on: %u steps are left out ..\n", next - FR_EXPLAIN_FIRST);
+    }
+    for (; next < count; next++)
+        fr_explain_step(out, stage, &last[next % FR_EXPLAIN_LAST]);
+    if (id != 0)
+        fr_explain_say(out, "and so on: no more than %u steps are looked at\n", FR_EXPLAIN_STEPS);
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */

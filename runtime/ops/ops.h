@@ -10,6 +10,11 @@ ovstage_api_status_t fr_ops_release(fr_stage *stage, ovstage_op_id_t op_id);
 /* Of the calling thread's last wait. */
 ovx_string_t fr_ops_last_error(ovstage_op_id_t op_id);
 
+/* Logs that an op failed, for the graph of the stage that is `user`. Of one that failed by itself
+ * an error, of one that did not run since another failed a warning. */
+void fr_stage_log_failure(void *user, const fr_op *op, const char *type_name,
+                          const fr_op_failure *failure);
+
 /* What tasks appear as in traces when they have no name of their own. */
 extern const fr_op_type fr_task_op_type;
 /* The name that the client gave a task, or NULL. Only for an op of that type. */

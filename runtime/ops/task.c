@@ -29,8 +29,9 @@ static fr_run_result fr_task_run(fr_op *op, const fr_run_context *context)
     ovstage_api_status_t status = task->fn(&given, task->user);
     fr_callout_end(&callout);
     if (status != OVSTAGE_OK)
-        fr_op_fail(op, status, "task %s answered status %u",
-                   task->name ? task->name : "without a name", (unsigned)status);
+        fr_op_fail(op, status, "task %s%.64s%s answered '%s' (%u)", task->name ? "'" : "",
+                   task->name ? task->name : "without a name", task->name ? "'" : "",
+                   fr_error_string(status), (unsigned)status);
     return FR_RUN_DONE;
 }
 

@@ -51,7 +51,7 @@ TEST_F(ExplainTest, a_chain_of_lanes_and_seals)
     ASSERT_EQ(map.fetch(), OVSTAGE_OK);
     expect_in(explain(stage, joint.op_index),
               {hex(joint.op_index), "task", "waits for " + hex(seal.op_index), hex(seal.op_index),
-               "seal", "waits for " + hex(behind.op_index), hex(behind.op_index),
+               "seal, ordinal 3", "waits for " + hex(behind.op_index), hex(behind.op_index),
                "write, ordinal 3", hex(held.op_index) + " comes before it", hex(held.op_index),
                "a thread is running it", "open: 1, at ordinal 7"});
     gate.let_go();
@@ -109,7 +109,7 @@ TEST_F(ExplainTest, complete_failed_and_nobody)
         nullptr);
     ovstage_enqueue_result_t with = task(stage, 0, nullptr, nullptr, {fails.op_index});
     EXPECT_EQ(flyrail_wait_all(stage.instance, &with.op_index, 1, forever), OVSTAGE_OK);
-    expect_in(explain(stage, fails.op_index), {"failed", "status"});
+    expect_in(explain(stage, fails.op_index), {"failed", "answered 'timeout'"});
     expect_in(explain(stage, with.op_index), {"failed", "cause", hex(fails.op_index)});
     Stage alone(0);
     ovstage_enqueue_result_t waits = alone.seal(1);
@@ -117,16 +117,27 @@ TEST_F(ExplainTest, complete_failed_and_nobody)
     alone.finish(waits);
 }
 
-TEST_F(ExplainTest, no_more_steps_than_sixteen)
+// The first and the last steps: what holds all of them up comes last.
+TEST_F(ExplainTest, of_a_long_chain_both_ends)
 {
     Stage alone(0);
     std::vector<ovstage_enqueue_result_t> ops{task(alone, 0, nullptr, nullptr)};
-    while (ops.size() < 40)
-        ops.push_back(task(alone, 0, nullptr, nullptr, {ops.back().op_index}));
-    std::string text = explain(alone, ops.back().op_index);
-    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);
-    expect_in(text, {hex(ops[39].op_index), hex(ops[24].op_index), "and so on"});
-    EXPECT_EQ(text.find(hex(ops[22].op_index)), std::string::npos);
+    auto lines = [](const std::string &text) { return std::count(text.begin(), text.end(), '\n'); };
+    auto step = [&ops](size_t k) { return "operation " + hex(ops[k].op_index) + " (task): "; };
+    while (ops.size() < 5000) {
+        std::string text = explain(alone, ops.back().op_index);
+        size_t count = ops.size();
+        EXPECT_EQ(lines(text), count > 16 ? 17 : static_cast<long>(count));
+        for (size_t k = 0; k < count; k++)
+            EXPECT_EQ(text.find(step(k)) != std::string::npos, k < 8 || k + 8 >= count) << k;
+        std::string left_out = ": " + std::to_string(count - 16) + " steps are left out";
+        EXPECT_EQ(text.find(left_out) != std::string::npos, count > 16);
+        EXPECT_EQ(text.find(step(count - 1)), 0u);
+        expect_in(text, {step(0) + "it can run, and there are no workers"});
+        size_t more = count < 20 ? 1 : 1660;
+        for (size_t k = 0; k < more; k++)
+            ops.push_back(task(alone, 0, nullptr, nullptr, {ops.back().op_index}));
+    }
     for (const auto &op : ops)
         alone.finish(op);
 }

@@ -374,6 +374,76 @@ TEST_F(LogTest, R172_without_a_callback_nothing_is_printed)
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 
+// Who waits for a later seal is not told of it (D17).
+TEST_F(LogTest, ops_that_fail_are_logged)
+{
+    Listener listener;
+    ASSERT_EQ(listener.listen(OVSTAGE_LOG_WARNING), OVSTAGE_OK);
+    char id[32], cause[64];
+    {
+        Stage stage(2u);
+        ovx_token_t height = stage.token("height");
+        std::vector<float> two = {1, 2}, one = {3};
+        stage.finish(stage.write(stage.query(2), height, 1, two));
+        ovstage_query_handle_t found = 0;
+        ovstage_enqueue_result_t query = ovstage_query(stage.instance, nullptr, nullptr, 0, &found);
+        ASSERT_EQ(query.status, OVSTAGE_OK);
+        ovstage_enqueue_result_t write = stage.write(found, height, 2, one);
+        ASSERT_EQ(write.status, OVSTAGE_OK);
+        stage.finish(stage.seal(2));
+        std::snprintf(id, sizeof(id), "0x%llx", static_cast<unsigned long long>(write.op_index));
+        flyrail_task_desc_t desc;
+        std::memset(&desc, 0, sizeof(desc));
+        desc.struct_size = sizeof(desc);
+        desc.name = "cook";
+        desc.fn = [](const flyrail_task_context_t *, void *) {
+            return static_cast<ovstage_api_status_t>(OVSTAGE_ERROR_OUT_OF_RANGE);
+        };
+        ovstage_enqueue_result_t task = flyrail_submit_task(stage.instance, &desc);
+        ovstage_enqueue_result_t with = client::task(stage, 0, nullptr, nullptr, {task.op_index});
+        ASSERT_EQ(flyrail_wait_all(stage.instance, &with.op_index, 1, forever), OVSTAGE_OK);
+        std::snprintf(cause, sizeof(cause), "did not run: operation 0x%llx",
+                      static_cast<unsigned long long>(task.op_index));
+    }
+    ASSERT_EQ(ovstage_flush_log(forever), OVSTAGE_OK);
+    auto messages = listener.messages();
+    ASSERT_EQ(messages.size(), 3u);
+    EXPECT_EQ(messages[0].severity, OVSTAGE_LOG_ERROR);
+    for (const std::string &part :
+         {std::string(id), std::string("(write, ordinal 2)"), std::string("'height'")})
+        EXPECT_NE(messages[0].text.find(part), std::string::npos) << messages[0].text;
+    EXPECT_EQ(messages[1].severity, OVSTAGE_LOG_ERROR);
+    EXPECT_NE(messages[1].text.find("(task 'cook') failed, out of range: task 'cook' answered"),
+              std::string::npos)
+        << messages[1].text;
+    EXPECT_EQ(messages[2].severity, OVSTAGE_LOG_WARNING);
+    EXPECT_NE(messages[2].text.find(cause), std::string::npos) << messages[2].text;
+}
+
+// As with any others, what waits to be delivered is bounded, and what is lost is counted.
+TEST_F(LogTest, a_flood_of_failures_is_bounded)
+{
+    Listener listener;
+    ASSERT_EQ(listener.listen(OVSTAGE_LOG_ERROR), OVSTAGE_OK);
+    const size_t failures = 3000;
+    listener.hold();
+    {
+        Stage stage(0u);
+        auto fails = [](const flyrail_task_context_t *, void *) { return OVSTAGE_ERROR_TIMEOUT; };
+        std::vector<ovstage_op_id_t> ids;
+        for (size_t k = 0; k < failures; k++) {
+            ids.push_back(client::task(stage, 0, fails, nullptr).op_index);
+            ASSERT_EQ(flyrail_wait_all(stage.instance, &ids.back(), 1, forever), OVSTAGE_OK);
+            if (k == 0)
+                listener.wait_entered();
+        }
+    }
+    listener.let_go();
+    ASSERT_EQ(ovstage_flush_log(forever), OVSTAGE_OK);
+    EXPECT_EQ(listener.count("answered 'timeout'"), 1025u);
+    EXPECT_EQ(listener.count(std::to_string(failures - 1025) + " log messages were dropped"), 1u);
+}
+
 TEST_F(LogTest, D20_work_left_at_destroy_is_one_warning)
 {
     Listener listener;

@@ -349,7 +349,7 @@ const char *graph_report_waited_for_inside(void)
     uint64_t id = test_submit(&bench, &test_task_type, &submission, payload, &status);
     self.awaited = id; /* its own report */
     FR_CHECK(is_pending(&bench, id) && self.known == id);
-    snprintf(name, sizeof(name), "op %" PRIu64 ":", id);
+    snprintf(name, sizeof(name), "operation 0x%" PRIx64 ":", id);
     FR_CHECK(self.outcome.status == OVSTAGE_ERROR_INVALID_ARGUMENT);
     FR_CHECK(strstr(self.outcome.text, name));
     fake_work_end(bench.graph, &work, NULL);

@@ -128,7 +128,7 @@ const char *graph_wait_unknown(void)
     uint64_t ids[] = {test_submit_at(&bench, 1, 1), 77};
     fr_graph_wait_many(bench.graph, ids, 2, false, FOREVER, NULL, &outcome);
     FR_CHECK(outcome.status == OVSTAGE_ERROR_INVALID_HANDLE);
-    FR_CHECK(strstr(outcome.text, "op 77") != NULL);
+    FR_CHECK(strstr(outcome.text, "operation 0x4d") != NULL);
     FR_CHECK(test_log_count == 0);
     FR_CHECK(test_bench_close(&bench) == 1);
     return NULL;
@@ -184,8 +184,8 @@ static void wait_inside(fr_op *op, test_op *self, const fr_run_context *context)
 static bool names_both(const inner *wait, uint64_t running)
 {
     char first[24], second[24];
-    snprintf(first, sizeof(first), "%" PRIu64, wait->awaited);
-    snprintf(second, sizeof(second), "%" PRIu64, running);
+    snprintf(first, sizeof(first), "0x%" PRIx64, wait->awaited);
+    snprintf(second, sizeof(second), "0x%" PRIx64, running);
     return wait->outcome.status == OVSTAGE_ERROR_INVALID_ARGUMENT &&
            strstr(wait->outcome.text, first) && strstr(wait->outcome.text, second);
 }

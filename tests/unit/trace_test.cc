@@ -102,7 +102,8 @@ TEST_P(Trace, every_op_that_ran_is_in_it)
     stage.finish(stage.write(query, x, 2, values));
     stage.finish(named(stage, 3, "a joint"));
     stage.finish(named(stage, 0, nullptr));
-    stage.finish(stage.seal(3));
+    ovstage_enqueue_result_t seal = stage.seal(3);
+    stage.finish(seal);
     stop();
     stage.finish(named(stage, 4, "after"));
     std::string json = written(stage, FLYRAIL_TRACE_PERFETTO_JSON);
@@ -112,9 +113,17 @@ TEST_P(Trace, every_op_that_ran_is_in_it)
     EXPECT_EQ(occurrences(json, "\"name\":\"task\""), 1u) << json;
     EXPECT_EQ(occurrences(json, "\"name\":\"write\""), 1u) << json;
     EXPECT_EQ(occurrences(json, "\"name\":\"seal\""), 1u) << json;
+    // What it seals, and its id as errors and explanations write it.
+    char id[64];
+    std::snprintf(id, sizeof(id), "0x%llx", static_cast<unsigned long long>(seal.op_index));
+    EXPECT_EQ(occurrences(json, std::string("\"name\":\"seal\",\"cat\":\"op\",\"args\":{") +
+                                    "\"ordinal\":3,\"op\":\"" + id + "\"}"),
+              1u)
+        << json;
     EXPECT_EQ(occurrences(json, "\"name\":\"after\""), 0u) << json;
     EXPECT_GE(occurrences(json, "thread_name"), 1u);
     std::string svg = written(stage, FLYRAIL_TRACE_SVG);
+    EXPECT_GE(occurrences(svg, "operation 0x"), 1u) << svg;
     EXPECT_EQ(svg.compare(0, 5, "<svg "), 0);
     EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
     EXPECT_EQ(occurrences(svg, "<text"), occurrences(svg, "</text>"));

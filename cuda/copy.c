@@ -12,7 +12,9 @@ static bool copy_between(fr_device_stream stream, fr_address to, fr_address from
                          fr_device_fault *fault)
 {
     fr_device *device = stream.device;
-    const fr_device *other = fr_cuda_open_device(from.place);
+    const fr_cuda_driver *driver = device->driver;
+    fr_cu_stream handle = fr_cuda_stream_handle(stream);
+    fr_device *other = fr_cuda_open_device(from.place);
     if (!other) {
         *fault = (fr_device_fault){.kind = FR_DEVICE_FAILED};
         snprintf(fault->text, sizeof fault->text,
@@ -20,10 +22,11 @@ static bool copy_between(fr_device_stream stream, fr_address to, fr_address from
                  from.place);
         return false;
     }
-    fr_cu_result result =
-        device->driver->cuMemcpyPeerAsync(to.address, device->context, from.address, other->context,
-                                          size_bytes, fr_cuda_stream_handle(stream));
-    return fr_cuda_check(device, "cuMemcpyPeerAsync", result, fault);
+    if (fr_cuda_other_is_dead(other, fault))
+        return false;
+    fr_cu_result result = driver->cuMemcpyPeerAsync(to.address, device->context, from.address,
+                                                    other->context, size_bytes, handle);
+    return fr_cuda_check_with(device, other, "cuMemcpyPeerAsync", result, fault);
 }
 
 bool fr_cuda_copy(fr_device_stream stream, fr_address to, fr_address from, size_t size_bytes,

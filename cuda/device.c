@@ -32,7 +32,7 @@ bool fr_cuda_enter(fr_device *device, fr_device_entry *entry, fr_device_fault *f
                                         driver->cuCtxPushCurrent(device->context), fault))
         return false;
         /* A client may capture a graph meanwhile, and in its strictest mode calls of other threads
-     * would spoil that. */
+         * would spoil that. */
 #ifndef FR_MUTATE_CUDA_ENTER_STAYS_STRICT
     fr_cu_capture_mode mode = FR_CU_CAPTURE_MODE_RELAXED;
 #else

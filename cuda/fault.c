@@ -32,33 +32,49 @@ static void describe(const fr_device *device, const char *call, fr_cu_result res
              call, result, name ? " " : "", name ? name : "");
 }
 
-static bool check(fr_device *device, const char *call, fr_cu_result result, bool has_client_handle,
-                  fr_device_fault *fault)
+bool fr_cuda_check(fr_device *device, const char *call, fr_cu_result result, fr_device_fault *fault)
 {
     if (result == FR_CU_SUCCESS)
         return true;
     describe(device, call, result, fault);
+    fault->kind = FR_DEVICE_FAILED;
     if (is_the_end(result)) {
         fr_store_relaxed(&device->end, result);
         fault->kind = FR_DEVICE_DEAD;
     } else if (result == FR_CU_ERROR_OUT_OF_MEMORY) {
         fault->kind = FR_DEVICE_MEMORY;
-    } else {
-        fault->kind =
-            has_client_handle && is_of_a_handle(result) ? FR_DEVICE_REFUSED : FR_DEVICE_FAILED;
     }
     return false;
 }
 
-bool fr_cuda_check(fr_device *device, const char *call, fr_cu_result result, fr_device_fault *fault)
+/* Asks for something that any context can tell which has not failed. */
+static bool has_ended(const fr_device *device)
 {
-    return check(device, call, result, false, fault);
+    size_t free_bytes, total_bytes;
+    return is_the_end(device->driver->cuMemGetInfo(&free_bytes, &total_bytes));
+}
+
+bool fr_cuda_check_with(fr_device *device, fr_device *other, const char *call, fr_cu_result result,
+                        fr_device_fault *fault)
+{
+#ifdef FR_MUTATE_CUDA_BLAMES_ITSELF
+    other = device;
+#endif
+    if (other == device || !is_the_end(result) || has_ended(device))
+        return fr_cuda_check(device, call, result, fault);
+    fr_cuda_check(other, call, result, fault);
+    fault->kind = FR_DEVICE_FAILED;
+    return false;
 }
 
 bool fr_cuda_check_client(fr_device *device, const char *call, fr_cu_result result,
                           fr_device_fault *fault)
 {
-    return check(device, call, result, true, fault);
+    if (!is_of_a_handle(result) && !(is_the_end(result) && !has_ended(device)))
+        return fr_cuda_check(device, call, result, fault);
+    describe(device, call, result, fault);
+    fault->kind = FR_DEVICE_REFUSED;
+    return false;
 }
 
 bool fr_cuda_is_dead(fr_device *device, fr_device_fault *fault)
@@ -71,6 +87,14 @@ bool fr_cuda_is_dead(fr_device *device, fr_device_fault *fault)
         return false;
     describe(device, "an earlier call", end, fault);
     fault->kind = FR_DEVICE_DEAD;
+    return true;
+}
+
+bool fr_cuda_other_is_dead(fr_device *other, fr_device_fault *fault)
+{
+    if (!fr_cuda_is_dead(other, fault))
+        return false;
+    fault->kind = FR_DEVICE_FAILED;
     return true;
 }
 

@@ -109,11 +109,11 @@ bool fr_cuda_record(fr_device_stream stream, fr_device_event event, fr_device_fa
 bool fr_cuda_wait(fr_device_stream stream, fr_device_event event, fr_device_fault *fault)
 {
     fr_device *device = stream.device;
-    return !fr_cuda_is_dead(event.device, fault) && !fr_cuda_is_dead(device, fault) &&
-           fr_cuda_check(device, "cuStreamWaitEvent",
-                         device->driver->cuStreamWaitEvent(fr_cuda_stream_handle(stream),
-                                                           handle_of(event), 0),
-                         fault);
+    if (fr_cuda_is_dead(device, fault) || fr_cuda_other_is_dead(event.device, fault))
+        return false;
+    fr_cu_result result =
+        device->driver->cuStreamWaitEvent(fr_cuda_stream_handle(stream), handle_of(event), 0);
+    return fr_cuda_check_with(device, event.device, "cuStreamWaitEvent", result, fault);
 }
 
 fr_device_event_state fr_cuda_look(fr_device_event event, fr_device_fault *fault)

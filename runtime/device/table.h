@@ -169,7 +169,8 @@ typedef struct fr_device_table {
     bool (*event_make)(fr_device *device, fr_device_event *out, fr_device_fault *fault);
     void (*event_end)(fr_device_event event); /* also while it is pending: waits for it stay */
     bool (*record)(fr_device_stream stream, fr_device_event event, fr_device_fault *fault);
-    /* The stream's next work runs after the record. The event may be of another device. */
+    /* The stream's next work runs after the record. The event may be of another device; FAILED:
+     * that one is dead. */
     bool (*wait)(fr_device_stream stream, fr_device_event event, fr_device_fault *fault);
     /* LOST only with the device: DEAD. */
     fr_device_event_state (*look)(fr_device_event event, fr_device_fault *fault);
@@ -185,8 +186,8 @@ typedef struct fr_device_table {
 
     /* --- Work: goes to the end of the stream. Sizes and counts of 0 are nothing to do. --- */
     /* Host to device, the other way, within a device, or from one to another. The stream is of
-     * `to`'s device, or of `from`'s where `to` is the host. Any other device is open. Never host to
-     * host. */
+     * `to`'s device, or of `from`'s where `to` is the host. Any other device is open; FAILED: it is
+     * dead. Never host to host. */
     bool (*copy)(fr_device_stream stream, fr_address to, fr_address from, size_t size_bytes,
                  fr_device_fault *fault);
     /* `to` is of the stream's device. */

@@ -199,6 +199,7 @@ class OrderedBackendTest : public BackendTest, public ::testing::WithParamInterf
     {
         options.mode = GetParam().mode;
         options.seed = GetParam().seed;
+        options.no_peer_access = GetParam().seed % 2 == 0;
         BackendTest::SetUp();
     }
 };

@@ -47,6 +47,10 @@ TEST_F(Faults, EachAnswerIsOfOneKind)
             fr_device_event event = Event();
             bool handle =
                 result == 1 || result == 201 || result == 400 || (result >= 900 && result <= 908);
+            // A client's event may be of a device that has ended: this one is asked.
+            if (IsEnd(result) && has_users_handle) {
+                ASSERT_TRUE(fr_sim_fail_call("cuMemGetInfo", 1, result));
+            }
             fr_device_fault_kind kind = IsEnd(result)                ? FR_DEVICE_DEAD
                                         : result == 2                ? FR_DEVICE_MEMORY
                                         : handle && has_users_handle ? FR_DEVICE_REFUSED
@@ -117,10 +121,11 @@ class Dead : public Faults, public ::testing::WithParamInterface<fr_cu_result>
     {
         bool is_of_a_call = GetParam() == FR_CU_ERROR_DEINITIALIZED ||
                             GetParam() == FR_CU_ERROR_CONTEXT_IS_DESTROYED;
-        if (is_of_a_call)
+        if (is_of_a_call) {
             ASSERT_TRUE(fr_sim_fail_call("cuEventQuery", 1, GetParam()));
-        else
+        } else {
             fr_sim_fail_operation(0, 1, GetParam());
+        }
         // The driver may say so from the call that makes the work run, too.
         if (table->fill(stream, memory, 1, 64, &fault) && table->record(stream, event, &fault)) {
             fr_device_event_state state;
@@ -160,7 +165,6 @@ TEST_P(Dead, EachCallAnswersTheSameWithoutTheDriver)
         [&] { return table->event_make(devices[0], &no_event, &fault); },
         [&] { return table->record(stream, event, &fault); },
         [&] { return table->wait(stream, there_event, &fault); },
-        [&] { return table->wait(there, event, &fault); }, // of the other device, for this one's
         [&] { return table->look(before, &fault) != FR_EVENT_LOST; },
         [&] { return table->look_client(devices[0], event.handle, &fault) != FR_EVENT_LOST; },
         [&] { return table->record_client(stream, event.handle, &fault); },
@@ -199,6 +203,92 @@ TEST_P(Dead, ItStaysSoWhenTheLastOneHasClosedIt)
 }
 
 INSTANTIATE_TEST_SUITE_P(Code, Dead, ::testing::ValuesIn(ends));
+
+class Peers : public Faults
+{
+  protected:
+    fr_device_entry second = {};
+    fr_device_stream stream = {}, there = {};
+    uint64_t source = 0, target = 0;
+
+    void SetUp() override
+    {
+        Faults::SetUp();
+        reports_are_meant = true; // nothing of a dead device can be freed
+        stream = Stream();
+        source = Memory(stream, 64);
+        Finish(stream);
+        BACKEND_OK(table->open(1, &devices[1], &fault));
+        BACKEND_OK(table->enter(devices[1], &second, &fault));
+        BACKEND_OK(table->stream_make(devices[1], &there, &fault));
+        BACKEND_OK(table->allocate(there, 64, &target, &fault));
+    }
+
+    void TearDown() override
+    {
+        table->leave(&second);
+        Faults::TearDown();
+    }
+
+    bool Copy()
+    {
+        return table->copy(there, On(1, target), On(0, source), 64, &fault);
+    }
+};
+
+TEST_F(Peers, ACopyThatTheOtherDevicesEndFailsIsNoEndOfThisOne)
+{
+    ASSERT_TRUE(fr_sim_fail_call("cuMemcpyPeerAsync", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    EXPECT_FALSE(Copy());
+    ExpectFault(FR_DEVICE_FAILED, "CUDA device 0");
+    EXPECT_FALSE(Copy()) << "without the driver";
+    ExpectFault(FR_DEVICE_FAILED, "CUDA device 0");
+    EXPECT_EQ(fr_sim_calls("cuMemcpyPeerAsync"), 1u);
+    EXPECT_TRUE(table->fill(there, target, 1, 64, &fault)) << fault.text;
+    EXPECT_FALSE(table->fill(stream, source, 1, 64, &fault));
+    ExpectFault(FR_DEVICE_DEAD, "CUDA device 0");
+}
+
+TEST_F(Peers, AWaitThatTheOtherDevicesEndFailsIsNoEndOfThisOne)
+{
+    fr_device_event event = Event();
+    ASSERT_TRUE(fr_sim_fail_call("cuStreamWaitEvent", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    EXPECT_FALSE(table->wait(there, event, &fault));
+    ExpectFault(FR_DEVICE_FAILED, "CUDA device 0");
+    EXPECT_FALSE(table->wait(there, event, &fault)) << "without the driver";
+    ExpectFault(FR_DEVICE_FAILED, "CUDA device 0");
+    EXPECT_EQ(fr_sim_calls("cuStreamWaitEvent"), 1u);
+    EXPECT_TRUE(table->fill(there, target, 1, 64, &fault)) << fault.text;
+}
+
+TEST_F(Peers, AClientsHandleOfADeviceThatHasEndedIsRefused)
+{
+    fr_device_stream none = {};
+    fr_device_event event = Event();
+    ASSERT_TRUE(fr_sim_fail_call("cuStreamWaitEvent", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    EXPECT_FALSE(table->wait_client(there, event.handle, &fault));
+    ExpectFault(FR_DEVICE_REFUSED, "700");
+    ASSERT_TRUE(fr_sim_fail_call("cuEventQuery", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    EXPECT_EQ(table->look_client(devices[1], event.handle, &fault), FR_EVENT_LOST);
+    ExpectFault(FR_DEVICE_REFUSED, "700");
+    ASSERT_TRUE(fr_sim_fail_call("cuStreamIsCapturing", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    EXPECT_FALSE(table->stream_of_client(devices[1], stream.handle, &none, &fault));
+    ExpectFault(FR_DEVICE_REFUSED, "700");
+    EXPECT_TRUE(table->fill(there, target, 1, 64, &fault)) << fault.text;
+}
+
+TEST_F(Peers, ACopyThatThisDevicesEndFailsIsNoEndOfTheOther)
+{
+    ASSERT_TRUE(fr_sim_fail_call("cuMemcpyPeerAsync", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    ASSERT_TRUE(fr_sim_fail_call("cuMemGetInfo", 1, FR_CU_ERROR_ILLEGAL_ADDRESS));
+    EXPECT_FALSE(Copy());
+    ExpectFault(FR_DEVICE_DEAD, "CUDA device 1");
+    EXPECT_FALSE(table->fill(there, target, 1, 64, &fault));
+    fr_device_entry first = {};
+    BACKEND_OK(table->enter(devices[0], &first, &fault));
+    EXPECT_TRUE(table->fill(stream, source, 1, 64, &fault)) << fault.text;
+    table->leave(&first);
+}
 
 // Section: what is not there.
 

@@ -53,7 +53,7 @@ void check_fates(const std::vector<Event *> &events)
     }
 }
 
-void run_threads(const Program &program, uint32_t workers, uint32_t threads, uint64_t *ops)
+void run_threads(const Program &program, uint32_t workers, uint32_t threads, Done *done)
 {
     std::vector<std::unique_ptr<ThreadBody>> bodies;
     Tasks tasks;
@@ -82,8 +82,8 @@ void run_threads(const Program &program, uint32_t workers, uint32_t threads, uin
     judge.replay(accepted);
     for (const Event *event : refused)
         judge.check_refused(*event);
-    if (ops)
-        *ops += accepted.size();
+    if (done)
+        done->ops += accepted.size();
     if (client.destroy() != OVSTAGE_OK)
         fail("destroy_instance: ", last_error());
     check_fates(accepted);
@@ -93,10 +93,10 @@ void run_threads(const Program &program, uint32_t workers, uint32_t threads, uin
 } // namespace
 
 std::optional<std::string> run_concurrently(const Program &program, uint32_t workers,
-                                            uint32_t threads, uint64_t *ops)
+                                            uint32_t threads, Done *done)
 {
     try {
-        run_threads(program, workers, threads, ops);
+        run_threads(program, workers, threads, done);
     } catch (Failure &failure) {
         return failure.text;
     }

@@ -6,15 +6,15 @@
 #include <optional>
 #include <string>
 
-#include "tests/model/program.h"
+#include "tests/model/runner.h"
 
 namespace model
 {
 
 // Thread t of `threads` takes the steps t, t + threads, ... of the program. What differed, or
-// nothing. ops: raised by how many were accepted.
+// nothing. done: raised by the ops that were accepted.
 std::optional<std::string> run_concurrently(const Program &program, uint32_t workers,
-                                            uint32_t threads, uint64_t *ops = nullptr);
+                                            uint32_t threads, Done *done = nullptr);
 
 } // namespace model
 

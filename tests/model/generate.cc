@@ -371,6 +371,7 @@ Program Generator::make()
     program_.settings = settings();
     // Mostly few prims; now and then enough for payloads that several threads copy.
     const bool large = chance(2), is_steady = !large && chance(12);
+    const bool is_spawned = !large && !is_steady && chance(3);
     program_.prim_count = 1 +
                           static_cast<int>(below(is_steady    ? 3
                                                  : chance(85) ? 8
@@ -397,6 +398,10 @@ Program Generator::make()
         single_schema_ = true;
         favourite_ = chance(80) ? some_name() : -1;
         make_steady(chance(85) ? 5 + below(12) : 100 + below(30));
+        return program_;
+    }
+    if (is_spawned) {
+        make_spawned();
         return program_;
     }
     for (uint32_t length = 8 + below(large ? 12 : 50); length > 0; length--)

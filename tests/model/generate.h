@@ -10,7 +10,8 @@
 namespace model
 {
 
-// Writes a program. generate.cc: its steps; generate_data.cc: schemas, rows, values.
+// Writes a program. generate.cc: its steps; generate_spawned.cc: of prims that are made one by one;
+// generate_data.cc: schemas, rows, values.
 class Generator
 {
   public:
@@ -72,6 +73,10 @@ class Generator
     Step plain_write();
     Step some_step();
     void make_steady(uint32_t rounds);
+    Step spawned_write(uint32_t query);
+    void seal_now();
+    Step old_read();
+    void make_spawned();
 };
 
 } // namespace model

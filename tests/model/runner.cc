@@ -304,12 +304,25 @@ void Runner::close()
     }
 }
 
+// In no other way their number falls.
+void Runner::look_at_segments()
+{
+    flyrail_statistics_t statistics{};
+    statistics.struct_size = sizeof(statistics);
+    if (flyrail_get_statistics(client_.instance, &statistics) != OVSTAGE_OK)
+        fail("get_statistics: ", last_error());
+    moves_ += statistics.segments < segments_;
+    segments_ = statistics.segments;
+}
+
 void Runner::run()
 {
     size_t number = 0;
     try {
-        for (; number < program_.steps.size(); number++)
+        for (; number < program_.steps.size(); number++) {
             step(client_.program.steps[number]);
+            look_at_segments();
+        }
         close();
     } catch (Failure &failure) {
         std::ostringstream out;
@@ -322,13 +335,15 @@ void Runner::run()
     }
 }
 
-std::optional<std::string> run(const Program &program, uint32_t workers, uint64_t *ops)
+std::optional<std::string> run(const Program &program, uint32_t workers, Done *done)
 {
     try {
         Runner runner(program, workers);
         runner.run();
-        if (ops)
-            *ops += runner.accepted_ops();
+        if (done) {
+            done->ops += runner.accepted_ops();
+            done->moves += runner.moves();
+        }
     } catch (Failure &failure) {
         return failure.text;
     }

@@ -11,8 +11,13 @@
 namespace model
 {
 
-// What differed, or nothing. ops: raised by how many were accepted.
-std::optional<std::string> run(const Program &program, uint32_t workers, uint64_t *ops = nullptr);
+struct Done {
+    uint64_t ops = 0;   // that were accepted
+    uint64_t moves = 0; // at least so often the library has put keys of several segments into one
+};
+
+// What differed, or nothing. done: raised by what was done.
+std::optional<std::string> run(const Program &program, uint32_t workers, Done *done = nullptr);
 
 } // namespace model
 

@@ -267,6 +267,10 @@ class Runner
     {
         return ops_.size();
     }
+    uint64_t moves() const
+    {
+        return moves_;
+    }
 
   private:
     const Program &program_;
@@ -283,6 +287,7 @@ class Runner
     bool quiet_ = true;                                           // everything accepted is complete
     std::map<int, std::pair<Model::Topology, uint64_t>> layouts_; // by attribute, as seen last
     std::vector<Ordinal> executed_floors_;                        // at least
+    uint64_t segments_ = 0, moves_ = 0;
     Client client_; // last: goes first, while payloads are still there
 
     // Groups seen so far of one read.
@@ -338,6 +343,7 @@ class Runner
     void floor(const Step &step);
     void wait_step(const Step &step);
     void step(const Step &step);
+    void look_at_segments();
     void close();
 
     Expectation expect(const Step &step, const Snapshot *snapshot);

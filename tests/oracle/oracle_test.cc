@@ -25,6 +25,7 @@
 namespace
 {
 
+using model::Done;
 using model::Program;
 
 uint64_t number_from(const char *variable, uint64_t otherwise)
@@ -38,15 +39,15 @@ constexpr uint32_t clients = 3;
 
 // One way to run programs.
 struct Way {
-    std::optional<std::string> (*run)(const Program &program, uint32_t workers, uint64_t *ops);
+    std::optional<std::string> (*run)(const Program &program, uint32_t workers, Done *done);
     const char *filter;
     uint64_t share_of_the_time; // in percent
     uint64_t programs;
 };
 
-std::optional<std::string> run_with_clients(const Program &program, uint32_t workers, uint64_t *ops)
+std::optional<std::string> run_with_clients(const Program &program, uint32_t workers, Done *done)
 {
-    return model::run_concurrently(program, workers, clients, ops);
+    return model::run_concurrently(program, workers, clients, done);
 }
 
 const Way one_client = {model::run, "*programs*", 60, 15000};
@@ -126,14 +127,14 @@ class Watchdog
 // True when the library did what the model says. Otherwise the failure is told with the smallest
 // program found that shows it.
 bool agrees(const Way &way, const Program &program, uint32_t workers, Watchdog &watchdog,
-            uint64_t *ops)
+            Done *done)
 {
     const uint64_t seed = program.seed;
     std::ostringstream rerun;
     rerun << "again: bazel test //tests/oracle:oracle_test --test_filter=" << way.filter
           << " --test_env=FR_ORACLE_SEED=" << seed << " --test_env=FR_ORACLE_WORKERS=" << workers;
     watchdog.begin(rerun.str());
-    auto failure = way.run(program, workers, ops);
+    auto failure = way.run(program, workers, done);
     if (!failure)
         return true;
     const bool repeats = workers == 0 && &way == &one_client;
@@ -158,13 +159,13 @@ bool agrees(const Way &way, const Program &program, uint32_t workers, Watchdog &
 void run_one_again(const Way &way)
 {
     const Program program = model::generate(number_from("FR_ORACLE_SEED", 1));
-    uint64_t ops = 0;
+    Done done;
     Watchdog watchdog;
     for (uint32_t workers : worker_counts) {
         const Pool pool(workers);
         for (uint64_t i = number_from("FR_ORACLE_TIMES", 1); i > 0; i--) {
             if (number_from("FR_ORACLE_WORKERS", workers) == workers &&
-                !agrees(way, program, workers, watchdog, &ops))
+                !agrees(way, program, workers, watchdog, &done))
                 break;
         }
     }
@@ -185,7 +186,8 @@ void run_programs(const Way &way)
                      std::chrono::milliseconds(seconds * 10 * way.share_of_the_time);
     Watchdog watchdog;
     int failures = 0;
-    uint64_t ops = 0, seed = first;
+    Done done;
+    uint64_t seed = first;
     // A slow build (a sanitizer's) runs fewer programs, but never none.
     do {
         const uint64_t batch = std::min<uint64_t>(count - (seed - first), 20);
@@ -197,15 +199,17 @@ void run_programs(const Way &way)
                 continue;
             const Pool pool(workers);
             for (const Program &program : programs)
-                failures += agrees(way, program, workers, watchdog, &ops) ? 0 : 1;
+                failures += agrees(way, program, workers, watchdog, &done) ? 0 : 1;
         }
         seed += batch;
     } while (seed < first + count && failures < 3 && std::chrono::steady_clock::now() < end);
     std::ostringstream ran;
     const char *only = std::getenv("FR_ORACLE_WORKERS");
     ran << seed - first << " programs, each with " << (only ? only : "0, 1, 2, 4 and 8")
-        << " workers and " << (&way == &one_client ? 1 : clients) << " client threads; " << ops
+        << " workers and " << (&way == &one_client ? 1 : clients) << " client threads; " << done.ops
         << " ops; seeds " << first << " to " << seed - 1;
+    if (done.moves > 0)
+        ran << "; keys were put together " << done.moves << " times";
     std::cout << ran.str() << "\n";
     testing::Test::RecordProperty("ran", ran.str());
 }
@@ -218,6 +222,25 @@ TEST(Oracle, programs_do_what_the_model_says)
 TEST(Oracle, several_clients_see_one_order)
 {
     run_programs(several_clients);
+}
+
+// Generated ones reach it, so that what is read before, meanwhile and afterwards is compared.
+TEST(Oracle, keys_that_were_made_one_by_one_are_put_together)
+{
+    constexpr uint64_t programs = 6;
+    Done done;
+    uint64_t found = 0;
+    for (uint64_t seed = 1; found < programs; seed++) {
+        const Program program = model::generate(seed);
+        if (program.queries.size() <= 16) // only these name each prim by itself
+            continue;
+        found++;
+        for (uint32_t workers : {0u, 2u}) {
+            auto failure = model::run(program, workers, &done);
+            ASSERT_FALSE(failure) << "seed " << seed << ": " << *failure << "\n" << program.text();
+        }
+    }
+    EXPECT_GE(done.moves, programs);
 }
 
 // Cutting must leave programs that the model and the library agree on, or it would find failures

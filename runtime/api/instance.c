@@ -2,6 +2,7 @@
 #include "runtime/api/callout.h"
 #include "runtime/api/config.h"
 #include "runtime/api/handles.h"
+#include "runtime/api/placement.h"
 #include "runtime/api/process.h"
 #include "runtime/api/vtable.h"
 #include "runtime/dictionary/dictionary.h"
@@ -161,11 +162,17 @@ static uint64_t fr_stage_close(fr_stage *stage)
     fr_query_forget_parked(stage);
     fr_path_index_destroy(stage);
     fr_hierarchy_close(stage);
+    fr_devices *devices = fr_load_relaxed(&stage->devices);
+#ifndef FR_MUTATE_DEVICE_DESTROY_FORGETS_WORK
+    if (devices)
+        fr_devices_drain(devices); /* D20; what follows from it needs what is closed below */
+#endif
     if (stage->access)
         fr_access_close(stage);
     fr_floors_destroy(stage->floors);
     if (stage->store)
         fr_store_destroy(stage->store); /* deleters of adopted payloads run last (D20) */
+    fr_devices_destroy(devices);
     if (stage->owns_pool && stage->pool)
         fr_pool_destroy(stage->pool);
     fr_dictionary_release(stage->dictionary);

@@ -7,6 +7,7 @@
 #define FR_RUNTIME_API_STAGE_H
 
 #include <flyrail/flyrail.h>
+#include <ovstage/ovstage_api/experimental/ovstage_placement_extension.h>
 
 #include "runtime/api/error.h"
 #include "runtime/floor/floor.h"
@@ -41,6 +42,7 @@ struct fr_stage {
     fr_handles *handles;
     fr_access *access;
     fr_hierarchy *hierarchy;
+    _Atomic(struct fr_devices *) devices; /* placement.h; NULL: no call has needed one */
     /* Payload bytes of writes (D25): what was accepted, changed under admission only; and of these,
      * what has run. */
     FR_ALIGNED_LINE _Atomic uint64_t accepted_payload_bytes;
@@ -148,6 +150,12 @@ ovstage_enqueue_result_t fr_read_attributes(fr_stage *stage, ovstage_query_handl
                                             const ovx_token_t *attributes, size_t count,
                                             ovstage_ordinal_range_t range,
                                             ovstage_read_handle_t *out);
+/* With a placement; NULL: none. */
+ovstage_enqueue_result_t fr_read_attributes_placed(fr_stage *stage, ovstage_query_handle_t query,
+                                                   const ovx_token_t *attributes, size_t count,
+                                                   ovstage_ordinal_range_t range,
+                                                   const ovstage_placement_t *placement,
+                                                   ovstage_read_handle_t *out);
 ovstage_api_status_t fr_read_fetch_next(fr_stage *stage, ovstage_read_handle_t read,
                                         ovstage_timeout_ns_t timeout, ovstage_read_group_t *out);
 ovstage_api_status_t fr_read_release_group(fr_stage *stage, const ovstage_read_group_t *group);

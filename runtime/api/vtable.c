@@ -1,5 +1,9 @@
 #include "runtime/api/vtable.h"
 
+#include <string.h>
+
+#include "runtime/api/placement.h"
+
 #include "runtime/api/stage.h"
 #include "runtime/dictionary/dictionary.h"
 #include "runtime/floor/floors.h"
@@ -262,6 +266,10 @@ static ovstage_api_status_t fr_slot_query_extension(ovstage_context_t *context, 
     if (!name || !out)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "the %s is NULL",
                             name ? "out pointer" : "extension's name");
+    if (strcmp(name, OVSTAGE_PLACEMENT_EXTENSION_NAME) == 0 && fr_placement_is_there()) {
+        *out = &fr_placement_table;
+        return OVSTAGE_OK;
+    }
     return fr_error_set(OVSTAGE_ERROR_NOT_FOUND, "there is no extension \"%.64s\"", name);
 }
 

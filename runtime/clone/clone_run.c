@@ -129,6 +129,16 @@ static bool fr_clone_find_keys(fr_clone_work *work)
 /* Once it is certain that none of them is sealed. */
 static bool fr_clone_read_source(fr_clone_work *work)
 {
+    for (uint32_t c = 0; c < work->current.column_count; c++) {
+        const fr_column *column = work->current.columns[c].column;
+        if (!fr_column_device(column))
+            continue;
+        fr_op_fail(work->op, OVSTAGE_ERROR_NOT_SUPPORTED,
+                   "attribute '%s' of the source lies on a device: clones of it are not supported "
+                   "by this library",
+                   fr_write_name(work->stage, column->attribute));
+        return false;
+    }
     return fr_current_read(&work->current) || fr_clone_no_memory(work);
 }
 

@@ -41,6 +41,7 @@ static void fr_opened_close(fr_opened *opened)
      * calls then do nothing. */
     bool entered = devices->table->enter(opened->device, &entry, &fault);
     fr_blocks_destroy(opened);
+    fr_staging_destroy(opened);
     fr_streams_destroy(opened);
     fr_fences_destroy(opened);
     if (entered)
@@ -81,6 +82,7 @@ static fr_opened *fr_opened_make(fr_devices *devices, uint32_t index, fr_device_
     fr_fences_init(opened, devices->allocator);
     fr_streams_init(opened, devices->allocator);
     fr_blocks_init(opened, devices->allocator);
+    fr_staging_init(opened, devices->allocator);
     return opened;
 }
 

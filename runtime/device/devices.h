@@ -13,6 +13,7 @@
 
 #include "runtime/device/blocks.h"
 #include "runtime/device/fence.h"
+#include "runtime/device/staging.h"
 #include "runtime/device/streams.h"
 #include "runtime/device/table.h"
 #include "runtime/write/slabs.h"
@@ -32,6 +33,7 @@ struct fr_opened {
     fr_fences fences;
     fr_streams streams;
     fr_blocks blocks;
+    fr_staging staging;
     /* A code that the device does not recover from; 0: none. Set once, by who first meets it. */
     _Atomic int32_t dead;
 };

@@ -1,6 +1,9 @@
 #include "runtime/device/run.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* --- begin ------------------------------------------------------------------------------------ */
 
 static bool fr_device_run_take_stream(fr_device_run *run, uintptr_t client_stream, uint64_t lane,
                                       fr_device_fault *fault)
@@ -29,7 +32,10 @@ static bool fr_device_run_take_stream(fr_device_run *run, uintptr_t client_strea
 bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client_stream,
                          uint64_t lane, const fr_fence *dep, fr_device_fault *fault)
 {
-    *run = (fr_device_run){.opened = opened};
+    memset(run, 0, sizeof(*run));
+    run->opened = opened;
+    run->uses = run->few;
+    run->use_capacity = FR_DEVICE_RUN_FEW;
     if (!fr_opened_enter(opened, &run->entry, fault))
         return false;
     run->done = fr_fence_get(opened, fault);
@@ -42,26 +48,117 @@ bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client
     return begun;
 }
 
-bool fr_device_run_write(fr_device_run *run, fr_placed *to, uint64_t from, size_t size_bytes,
-                         fr_device_fault *fault)
+/* --- payloads --------------------------------------------------------------------------------- */
+
+static size_t fr_device_run_uses_bytes(uint32_t capacity)
+{
+    return capacity * sizeof(fr_device_use);
+}
+
+/* Room for one more. */
+static bool fr_device_run_reserve(fr_device_run *run, fr_device_fault *fault)
+{
+    if (run->use_count < run->use_capacity)
+        return true;
+    const fr_allocator *allocator = run->opened->devices->allocator;
+    uint32_t capacity = 2 * run->use_capacity;
+    fr_device_use *uses = fr_memory_allocate(allocator, fr_device_run_uses_bytes(capacity), 16);
+    if (!uses) {
+        fr_device_fault_memory(fault, fr_device_run_uses_bytes(capacity));
+        return false;
+    }
+    memcpy(uses, run->uses, fr_device_run_uses_bytes(run->use_count));
+    if (run->uses != run->few)
+        fr_memory_release(allocator, run->uses, fr_device_run_uses_bytes(run->use_capacity));
+    run->uses = uses;
+    run->use_capacity = capacity;
+    return true;
+}
+
+bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault *fault)
+{
+    if (!fr_device_run_reserve(run, fault) ||
+        !fr_wait_to_read(run->opened, run->stream, run->own, placed, fault))
+        return false;
+    if (!fr_placed_reserve_reader(placed)) {
+        fr_device_fault_memory(fault, sizeof(fr_fence *));
+        return false;
+    }
+    run->uses[run->use_count++] = (fr_device_use){placed, false};
+    return true;
+}
+
+bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault *fault)
+{
+    if (!fr_device_run_reserve(run, fault) ||
+        !fr_wait_to_write(run->opened, run->stream, run->own, placed, fault))
+        return false;
+    run->uses[run->use_count++] = (fr_device_use){placed, true};
+    return true;
+}
+
+/* --- work ------------------------------------------------------------------------------------- */
+
+static bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address from,
+                                    size_t size_bytes, fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    fr_address target = {opened->place, to->address}, source = {opened->place, from};
-    if (!fr_wait_to_write(opened, run->stream, run->own, to, fault))
-        return false;
-    if (opened->devices->table->copy(run->stream, target, source, size_bytes, fault))
+    const fr_address target = {opened->place, to};
+    if (opened->devices->table->copy(run->stream, target, from, size_bytes, fault))
         return true;
     fr_opened_note(opened, fault);
     return false;
 }
 
-bool fr_device_run_record(fr_device_run *run, fr_placed *to, fr_device_fault *fault)
+bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
+                        fr_device_fault *fault)
+{
+    const fr_address source = {run->opened->place, from};
+    return fr_device_run_copy_from(run, to, source, size_bytes, fault);
+}
+
+void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
+{
+    fr_staged *staged = fr_staging_take(run->opened, size_bytes, fault);
+    if (!staged)
+        return NULL;
+    staged->next = run->staged;
+    run->staged = staged;
+    return staged->memory;
+}
+
+bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, size_t size_bytes,
+                          fr_device_fault *fault)
+{
+    const fr_address source = {FR_PLACE_HOST, (uint64_t)(uintptr_t)staged};
+    return fr_device_run_copy_from(run, to, source, size_bytes, fault);
+}
+
+fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
+{
+    fr_placed *made = fr_placed_make(run->opened, size_bytes, fault);
+    if (!made)
+        return NULL;
+    made->next = run->temporaries;
+    run->temporaries = made;
+    return fr_device_run_writes(run, made, fault) ? made : NULL;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+bool fr_device_run_record(fr_device_run *run, fr_device_fault *fault)
 {
     /* Once more, since without a fence nobody knows when the memory may be used again. */
     if (!fr_fence_record(run->done, run->stream, run->own, fault) &&
         !fr_fence_record(run->done, run->stream, run->own, fault))
         return false;
-    fr_placed_enter_write(to, run->done);
+    run->recorded = true;
+    for (uint32_t k = 0; k < run->use_count; k++) {
+        if (run->uses[k].writes)
+            fr_placed_enter_write(run->uses[k].placed, run->done);
+        else
+            fr_placed_enter_reader(run->uses[k].placed, run->done);
+    }
     return true;
 }
 
@@ -76,6 +173,26 @@ bool fr_device_run_available(const fr_device_run *run, uintptr_t event, fr_devic
 
 void fr_device_run_end(fr_device_run *run)
 {
+    fr_device_fault fault;
+    /* Work may have been put into the stream before something failed. */
+    if (!run->recorded && run->use_count > 0)
+        (void)fr_device_run_record(run, &fault);
+    for (uint32_t k = 0; k < run->use_count && !run->recorded; k++)
+        if (!run->uses[k].writes)
+            fr_placed_enter_reader(run->uses[k].placed, NULL);
+    while (run->staged) {
+        fr_staged *staged = run->staged;
+        run->staged = staged->next;
+        fr_staging_give_after(staged, run->done);
+    }
+    while (run->temporaries) {
+        fr_placed *temporary = run->temporaries;
+        run->temporaries = temporary->next;
+        fr_placed_dispose(temporary);
+    }
+    if (run->uses != run->few)
+        fr_memory_release(run->opened->devices->allocator, run->uses,
+                          fr_device_run_uses_bytes(run->use_capacity));
     if (run->own)
         fr_streams_give(run->opened, run->own);
     fr_fence_release(run->done);

@@ -1,14 +1,23 @@
 /* One op at work on one device: the stream it uses, the waits, and the fence behind its work.
  *
- * begin enters the device and takes a stream; each copy waits for what it must; record puts the
- * fence behind all of it; end gives the stream back and leaves. What was put into the stream before
- * a failure is behind a fence all the same.
+ * begin enters the device and takes a stream. Each payload that is read or written is named first,
+ * which makes the stream wait for what it must; record puts the fence behind all of it and enters
+ * it with all payloads that were named; end gives back what was taken for the work, as soon as the
+ * device is done with it, and leaves.
  *
  * Threads: one. */
 #ifndef FR_RUNTIME_DEVICE_RUN_H
 #define FR_RUNTIME_DEVICE_RUN_H
 
+#include "runtime/device/staging.h"
 #include "runtime/device/wait_for.h"
+
+#define FR_DEVICE_RUN_FEW 4u
+
+typedef struct fr_device_use {
+    fr_placed *placed;
+    bool writes;
+} fr_device_use;
 
 typedef struct fr_device_run {
     fr_opened *opened;
@@ -16,17 +25,32 @@ typedef struct fr_device_run {
     fr_device_stream stream;
     fr_own_stream *own; /* NULL: `stream` is a client's */
     fr_fence *done;     /* what record will record; then it is recorded */
+    bool recorded;
+    fr_device_use *uses, few[FR_DEVICE_RUN_FEW];
+    uint32_t use_count, use_capacity;
+    fr_staged *staged;      /* that the work reads */
+    fr_placed *temporaries; /* that nobody else knows */
 } fr_device_run;
 
 /* client_stream 0: one of ours, for the work of that lane. dep: what comes before all of it, or
  * NULL. False: the fault says why, and nothing is held. */
 bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client_stream,
                          uint64_t lane, const fr_fence *dep, fr_device_fault *fault);
-/* All of a payload from memory of the device. */
-bool fr_device_run_write(fr_device_run *run, fr_placed *to, uint64_t from, size_t size_bytes,
-                         fr_device_fault *fault);
-/* The fence behind it, which is the last write of `to`. */
-bool fr_device_run_record(fr_device_run *run, fr_placed *to, fr_device_fault *fault);
+/* Each payload once, before work on it. */
+bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);
+bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);
+/* Within the device. */
+bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
+                        fr_device_fault *fault);
+/* Memory for what is to be uploaded, which the host fills; then its upload. NULL: the fault says
+ * why. */
+void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);
+bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, size_t size_bytes,
+                          fr_device_fault *fault);
+/* Memory of the device for as long as the work goes on, written by it. NULL: the fault says why. */
+fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);
+/* The fence behind all of it. */
+bool fr_device_run_record(fr_device_run *run, fr_device_fault *fault);
 /* A client's event, behind all that the stream has. */
 bool fr_device_run_available(const fr_device_run *run, uintptr_t event, fr_device_fault *fault);
 void fr_device_run_end(fr_device_run *run);

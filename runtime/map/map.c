@@ -1,5 +1,6 @@
 #include "runtime/map/map.h"
 
+#include "runtime/device/table.h"
 #include "runtime/floor/floors.h"
 #include "runtime/write/access.h"
 #include "runtime/write/write_op.h"
@@ -90,7 +91,7 @@ static ovstage_api_status_t fr_map_check_storage(fr_map *map, const ovstage_map_
                                  .tensor_count = 1,
                                  .semantic = desc->semantic,
                                  .is_array = map->schema.is_array};
-    ovstage_api_status_t status = fr_payload_check(&data, prims, false, payload);
+    ovstage_api_status_t status = fr_payload_check(&data, prims, false, FR_PLACE_HOST, payload);
     return status == OVSTAGE_OK ? status : fr_error_set(status, "%s", payload->text);
 }
 

@@ -1,3 +1,4 @@
+#include "runtime/device/placed.h"
 #include "runtime/read/read.h"
 #include "runtime/write/access.h"
 
@@ -30,10 +31,15 @@ static void fr_group_describe(fr_group *group, ovstage_read_group_id_t id,
         const void *kept;
         void *shown;
     } data = {part->data};
+    DLDevice device = {kDLCPU, 0};
+    if (part->placed) {
+        data.shown = (void *)(uintptr_t)part->placed->address;
+        device = (DLDevice){kDLCUDA, part->device->place};
+    }
     group->rows = part->count;
     group->tensor = (DLTensor){
         .data = data.shown,
-        .device = {kDLCPU, 0},
+        .device = device,
         .ndim = 1,
         .dtype = {part->schema.code, part->schema.bits, part->schema.lanes},
         .shape = &group->rows,

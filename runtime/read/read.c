@@ -300,10 +300,20 @@ static ovstage_enqueue_result_t fr_read_submit(fr_read *read, const ovx_token_t 
     return result;
 }
 
-ovstage_enqueue_result_t fr_read_attributes(fr_stage *stage, ovstage_query_handle_t query_handle,
+ovstage_enqueue_result_t fr_read_attributes(fr_stage *stage, ovstage_query_handle_t query,
                                             const ovx_token_t *attributes, size_t count,
                                             ovstage_ordinal_range_t range,
                                             ovstage_read_handle_t *out)
+{
+    return fr_read_attributes_placed(stage, query, attributes, count, range, NULL, out);
+}
+
+ovstage_enqueue_result_t fr_read_attributes_placed(fr_stage *stage,
+                                                   ovstage_query_handle_t query_handle,
+                                                   const ovx_token_t *attributes, size_t count,
+                                                   ovstage_ordinal_range_t range,
+                                                   const ovstage_placement_t *placement,
+                                                   ovstage_read_handle_t *out)
 {
     ovstage_api_status_t status = fr_stage_enter(stage);
     if (status != OVSTAGE_OK)
@@ -324,7 +334,9 @@ ovstage_enqueue_result_t fr_read_attributes(fr_stage *stage, ovstage_query_handl
         fr_query_release(query);
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a read");
     }
-    ovstage_enqueue_result_t result = fr_read_submit(read, attributes, out);
+    ovstage_enqueue_result_t result = fr_read_refused(fr_read_place(read, placement));
+    if (result.status == OVSTAGE_OK)
+        result = fr_read_submit(read, attributes, out);
     if (result.status != OVSTAGE_OK)
         fr_read_unref(read);
     return result;

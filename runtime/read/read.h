@@ -49,6 +49,8 @@ typedef struct fr_read {
     _Atomic uint32_t references; /* the handle, the op, each call that uses it */
     _Atomic uint32_t state;
     ovstage_api_status_t status; /* of the judgement */
+    struct fr_opened *device;    /* that the payload is to be on; NULL: the host */
+    uintptr_t stream, available; /* the client's, there */
     uint32_t name_count;
     fr_read_name few[FR_READ_INLINE_NAMES];
     fr_read_name *names; /* few, or a block */
@@ -69,6 +71,10 @@ typedef struct fr_group {
 /* Reads. make: with the references of the caller and the given query's; NULL without memory. */
 fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bounds,
                       uint32_t name_count);
+/* read_device.c. place: where the payload is to be; not OK: the last error is set. to_device: of
+ * parts that are pinned, before anybody sees them; not OK: the text of the result says why. */
+ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *placement);
+ovstage_api_status_t fr_read_to_device(fr_read *read);
 /* What it selects at a moment is kept in between. */
 void fr_read_keep(const fr_read *read, fr_read_hold *hold, uint64_t moment);
 void fr_read_let_go(const fr_read *read, fr_read_hold *hold);

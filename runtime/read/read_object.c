@@ -22,6 +22,7 @@ fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bo
     fr_store_relaxed(&read->references, 1);
     fr_store_relaxed(&read->state, FR_READ_PENDING);
     read->status = OVSTAGE_OK;
+    read->device = NULL;
     read->name_count = name_count;
     read->names = read->few;
     read->taken = 0;
@@ -173,6 +174,11 @@ void fr_read_judge(fr_read *read)
             status = fr_read_pin(read, record);
         fr_floors_record_release(stage->floors, record);
         fr_read_let_go(read, &hold);
+    }
+    if (status == OVSTAGE_OK) {
+        status = fr_read_to_device(read);
+        if (status != OVSTAGE_OK)
+            fr_read_release_parts(read);
     }
     fr_read_publish(read, status);
 }

@@ -1,5 +1,6 @@
 #include "runtime/store/buffers.h"
 
+#include "runtime/device/placed.h"
 #include "runtime/store/buffers_pool.h"
 #include "runtime/store/pending.h"
 #include "runtime/store/slices.h"
@@ -65,7 +66,7 @@ static fr_buffer *fr_buffer_make(const fr_allocator *allocator, size_t size_byte
 
 static void fr_buffer_free(fr_buffers *buffers, fr_buffer *buffer)
 {
-    if (!buffer->adopted)
+    if (!buffer->adopted) /* nor placed */
         fr_memory_release(buffers->allocator, buffer->data, buffer->capacity_bytes);
     fr_memory_release(buffers->allocator, buffer, sizeof(*buffer));
 }
@@ -94,21 +95,40 @@ fr_buffer *fr_buffer_get(fr_buffers *buffers, size_t size_bytes)
     return buffer;
 }
 
-fr_buffer *fr_buffer_adopt(fr_buffers *buffers, const struct DLManagedTensorVersioned *managed,
-                           const void *data, size_t size_bytes)
+/* A record without a payload of its own. */
+static fr_buffer *fr_buffer_of_outside(fr_buffers *buffers, size_t size_bytes)
 {
     fr_buffer *buffer = buffers->pooled
                             ? fr_buffer_pool_get(&buffers->pool, FR_BUFFER_CLASS_ADOPTED)
                             : fr_buffer_make(buffers->allocator, 0);
     if (!buffer)
         return NULL;
-    /* Payloads are written through fr_buffer_writable alone, which refuses this one. */
-    buffer->data = (unsigned char *)(uintptr_t)data;
     buffer->capacity_bytes = size_bytes;
-    buffer->adopted = managed;
     buffer->pending = NULL;
     fr_store_relaxed(&buffer->references, 1);
     (void)fr_add_relaxed(&buffers->outside_bytes, size_bytes);
+    return buffer;
+}
+
+fr_buffer *fr_buffer_adopt(fr_buffers *buffers, const struct DLManagedTensorVersioned *managed,
+                           const void *data, size_t size_bytes)
+{
+    fr_buffer *buffer = fr_buffer_of_outside(buffers, size_bytes);
+    if (!buffer)
+        return NULL;
+    /* Payloads are written through fr_buffer_writable alone, which refuses this one. */
+    buffer->data = (unsigned char *)(uintptr_t)data;
+    buffer->adopted = managed;
+    return buffer;
+}
+
+fr_buffer *fr_buffer_of_placed(fr_buffers *buffers, fr_placed *placed, size_t size_bytes)
+{
+    fr_buffer *buffer = fr_buffer_of_outside(buffers, size_bytes);
+    if (!buffer)
+        return NULL;
+    buffer->is_placed = true;
+    buffer->placed = placed;
     return buffer;
 }
 
@@ -144,14 +164,18 @@ static void fr_buffer_uncount(fr_buffer *buffer)
 /* Nobody refers to it. */
 static void fr_buffer_dispose(fr_buffers *buffers, fr_buffer *buffer)
 {
-    const struct DLManagedTensorVersioned *managed = buffer->adopted;
-    if (managed || !buffers->pooled)
+    const struct DLManagedTensorVersioned *managed = buffer->is_placed ? NULL : buffer->adopted;
+    bool outside = buffer->adopted != NULL; /* or placed */
+    if (outside || !buffers->pooled)
         (void)fr_sub_relaxed(&buffers->outside_bytes, buffer->capacity_bytes);
+    if (buffer->is_placed)
+        fr_placed_dispose(buffer->placed);
     if (!buffers->pooled) {
         fr_buffer_free(buffers, buffer);
     } else {
-        if (managed) {
+        if (outside) {
             buffer->adopted = NULL;
+            buffer->is_placed = false;
             buffer->data = NULL;
             buffer->capacity_bytes = 0;
         }
@@ -195,7 +219,7 @@ void fr_buffer_drop_many(fr_buffer *buffer, uint64_t count, fr_buffer **let_go)
 bool fr_buffer_writable(const fr_buffer *buffer)
 {
     /* [buffer.alone] pairs [buffer.drop] : writes come after the uses of those who let go */
-    return !buffer->adopted && fr_load_acquire(&buffer->references) == 1;
+    return (!buffer->adopted || buffer->is_placed) && fr_load_acquire(&buffer->references) == 1;
 }
 
 void fr_buffers_statistics_read(const fr_buffers *buffers, fr_buffers_statistics *out)

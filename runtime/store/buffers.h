@@ -17,14 +17,19 @@
 typedef struct fr_buffers fr_buffers;
 
 typedef struct fr_buffer {
-    /* Aligned to 64 bytes at least when it is ours; as the client had it when adopted. */
+    /* Aligned to 64 bytes at least when it is ours; as the client had it when adopted. NULL of one
+     * that is placed: whoever forgets to ask faults, and reads nothing wrong. */
     FR_ALIGNED_LINE unsigned char *data;
     size_t capacity_bytes; /* at least what was asked for */
     _Atomic uint64_t references;
     uint32_t size_class;
     bool holds_slices; /* its rows refer to payloads (slices.h) */
-    /* Its deleter runs when the last reference goes. */
-    const struct DLManagedTensorVersioned *adopted;
+    bool is_placed;    /* it lies on a device */
+    union {
+        /* Its deleter runs when the last reference goes. NULL: it is ours. */
+        const struct DLManagedTensorVersioned *adopted;
+        struct fr_placed *placed; /* is_placed */
+    };
     union {
         struct {
             union {
@@ -53,6 +58,8 @@ fr_buffer *fr_buffer_get(fr_buffers *buffers, size_t size_bytes);
  * memory). */
 fr_buffer *fr_buffer_adopt(fr_buffers *buffers, const struct DLManagedTensorVersioned *managed,
                            const void *data, size_t size_bytes);
+/* A buffer over a payload on a device, of which it has the only reference. NULL without memory. */
+fr_buffer *fr_buffer_of_placed(fr_buffers *buffers, struct fr_placed *placed, size_t size_bytes);
 void fr_buffer_retain(fr_buffer *buffer);
 void fr_buffer_release(fr_buffers *buffers, fr_buffer *buffer); /* NULL is fine */
 void fr_buffer_retain_many(fr_buffer *buffer, uint64_t count);
@@ -64,7 +71,7 @@ void fr_buffers_let_go(fr_buffers *buffers, fr_buffer *list);
 bool fr_buffer_writable(const fr_buffer *buffer);
 
 typedef struct fr_buffers_statistics {
-    uint64_t payload_bytes; /* in buffers with references, adopted ones included */
+    uint64_t payload_bytes; /* in buffers with references, adopted and placed ones included */
     uint64_t pooled_bytes;  /* of slabs, without references */
 } fr_buffers_statistics;
 void fr_buffers_statistics_read(const fr_buffers *buffers, fr_buffers_statistics *out);

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "runtime/device/placed.h"
 #include "runtime/store/slices.h"
 #include "runtime/store/store_state.h"
 
@@ -16,9 +17,34 @@ bool fr_schema_equal(const fr_schema *a, const fr_schema *b)
     return fr_schema_same_layout(a, b) && a->semantic == b->semantic;
 }
 
+bool fr_column_take_home(fr_column *column, fr_opened *device)
+{
+    uintptr_t home = device ? (uintptr_t)device : FR_COLUMN_ON_HOST;
+    uintptr_t there = fr_load_relaxed(&column->home);
+    if (there == 0) /* [column.home.set] pairs [column.home.read] : see there */
+        (void)fr_cas_release(&column->home, &there, home);
+    return there == 0 || there == home;
+}
+
+/* NULL: neither the device nor the host has memory. */
+static fr_buffer *fr_column_placed_buffer(fr_opened *device, fr_buffers *buffers, size_t size_bytes)
+{
+    fr_device_fault fault;
+    fr_placed *placed = fr_placed_make(device, size_bytes, &fault);
+    if (!placed)
+        return NULL;
+    fr_buffer *buffer = fr_buffer_of_placed(buffers, placed, size_bytes);
+    if (!buffer)
+        fr_placed_dispose(placed);
+    return buffer;
+}
+
 fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows)
 {
     size_t size_bytes = rows * column->row_bytes;
+    fr_opened *device = fr_column_device(column);
+    if (device)
+        return fr_column_placed_buffer(device, buffers, size_bytes);
     return column->schema.is_array ? fr_slices_get(buffers, size_bytes)
                                    : fr_buffer_get(buffers, size_bytes);
 }

@@ -29,6 +29,9 @@ struct fr_column {
     _Atomic uint64_t moves; /* tombstones: up when keys of that column leave, or come back */
     fr_locator dead;        /* tombstones: the keys of that column that seals have found deleted */
     uint64_t burying;       /* entries that it still gets, and has room for; the seals' */
+    /* Where its payloads lie: 0 before the first write that gets as far, FR_COLUMN_ON_HOST, or the
+     * fr_opened of a device. Set once, by that write. */
+    _Atomic uintptr_t home;
     fr_mutex lock;
     fr_locator locator;
     fr_segment **segments;
@@ -50,6 +53,19 @@ struct fr_column {
     fr_column *rehome_next; /* the seal's list of columns that have some */
     uint64_t rehome_after;  /* nothing is tried before so many seals have logged something */
 };
+
+#define FR_COLUMN_ON_HOST ((uintptr_t)1)
+
+/* The device that its payloads lie on; NULL: the host. */
+static inline struct fr_opened *fr_column_device(const fr_column *column)
+{
+    /* [column.home.read] pairs [column.home.set] : the device is open */
+    uintptr_t home = fr_load_acquire(&column->home);
+    return home > FR_COLUMN_ON_HOST ? (struct fr_opened *)home : NULL;
+}
+/* Whether a write whose rows lie on the device (NULL: on the host) may go into it: the first one
+ * decides for all. */
+bool fr_column_take_home(fr_column *column, struct fr_opened *device);
 
 /* Same storage: type, kind and role. */
 bool fr_schema_equal(const fr_schema *a, const fr_schema *b);
@@ -73,7 +89,8 @@ static inline uint64_t fr_column_rehomed(const fr_column *column)
  * *segments is NULL. False without memory. */
 bool fr_column_longer_list(fr_store *store, const fr_column *column, fr_segment ***segments,
                            uint32_t *capacity);
-/* A payload with room for so many of its rows. NULL without memory. */
+/* A payload with room for so many of its rows. NULL without memory. Of a column on a device: that
+ * is entered. */
 fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows);
 /* The same with the rows of another one. */
 fr_buffer *fr_column_copy(const fr_column *column, fr_buffers *buffers, const fr_buffer *from,

@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) void fr_fold_copy(
      (void)(from_side == FR_FOLD_AT_ROW ? fr_row_ask_to_read(sources + (row)*width, width) \
                                         : (void)0))
 #define FR_COPY_ROW(row, place) \
-    fr_row_move(targets + fr_fold_at(to_side, (row), (place)) * width, \
+    fr_row_copy(targets + fr_fold_at(to_side, (row), (place)) * width, \
                 sources + fr_fold_at(from_side, (row), (place)) * width, width)
 #define FR_COPY(w) \
     do { \

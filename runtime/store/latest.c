@@ -117,7 +117,8 @@ static fr_latest_look fr_latest_at(fr_column *column, uint32_t prim, uint64_t or
 
 bool fr_latest_read(fr_column *column, uint32_t prim, uint64_t written, fr_latest *out)
 {
-    if (column->row_bytes > FR_LATEST_ROW_BYTES)
+    /* Of a column that got its first values on a device since its query began nothing is seen. */
+    if (column->row_bytes > FR_LATEST_ROW_BYTES || fr_column_device(column))
         return false;
     fr_latest_look look = fr_latest_at(column, prim, written, out);
     while (look == FR_LATEST_BUSY) {

@@ -18,9 +18,10 @@ typedef struct fr_plan {
     uint64_t ordinal, op_id;
     fr_target *targets;
     uint32_t target_count, target_capacity, targets_in_table;
-    bool one_row;       /* see fr_plan_one_row */
-    bool prims_entered; /* as fr_write's */
-    bool late;          /* see late.h */
+    bool one_row;             /* see fr_plan_one_row */
+    bool prims_entered;       /* as fr_write's */
+    bool late;                /* see late.h */
+    struct fr_opened *device; /* that the rows lie on; NULL: the host */
     fr_kept kept;
     fr_target local_target;
     const fr_binding *binding; /* kept as long as a target refers to its rows */
@@ -42,6 +43,10 @@ void fr_plan_targets_release(fr_plan *plan);
 /* plan_elements.c: all targets, and the elements of each. The text is set for all failures but
  * OUT_OF_MEMORY. */
 ovstage_api_status_t fr_plan_find_targets(fr_plan *plan, const fr_write *write, fr_column *column,
+                                          fr_write_plan *out);
+/* plan_place.c: of a write whose rows lie on a device, before memory is taken: whether they go
+ * where they are in one piece. NOT_SUPPORTED with the text set. */
+ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,
                                           fr_write_plan *out);
 ovstage_api_status_t fr_plan_refuse(fr_write_plan *out, ovstage_api_status_t status,
                                     const char *text);

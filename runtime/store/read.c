@@ -107,6 +107,8 @@ static bool fr_reading_quick(const fr_reading *reading, const fr_binding *bindin
     part->count = binding->count;
     part->all_prims = true;
     part->data = head->buffer->data;
+    part->device = fr_column_device(binding->column);
+    part->placed = part->device ? head->buffer->placed : NULL;
     part->data_bytes = (size_t)binding->count * binding->column->row_bytes;
     part->state = (void *)((uintptr_t)head | FR_PART_VERSION);
     return true;
@@ -293,6 +295,8 @@ static ovstage_api_status_t fr_reading_enter(const fr_reading *reading, const fr
     part->positions = part->all_prims ? NULL : snapshot->positions;
     part->data_bytes = (size_t)part->count * binding->column->row_bytes;
     part->data = snapshot->gathered ? snapshot->gathered->data : NULL;
+    part->device = fr_column_device(binding->column);
+    part->placed = part->device ? fr_snapshot_placed(snapshot) : NULL;
     part->state = snapshot;
     return OVSTAGE_OK;
 }
@@ -503,7 +507,7 @@ ovstage_api_status_t fr_store_read_pin(fr_store *store, fr_attribute *attribute,
 ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query, fr_read_part *part)
 {
     (void)query;
-    if (part->is_delete)
+    if (part->is_delete || part->placed)
         return OVSTAGE_OK;
     if (!part->data) {
         fr_snapshot *snapshot = part->state;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/store/archive.h"
+#include "runtime/store/column.h"
 #include "runtime/store/history.h"
 #include "runtime/store/partial.h"
 #include "runtime/store/slices.h"
@@ -106,8 +107,36 @@ static ovstage_api_status_t fr_recall_make(fr_store *store, fr_recall *recall, c
     return status;
 }
 
+/* On a device all rows are written together, so that all of them are in one state that was kept
+ * whole: its payload is what is recalled. */
+static ovstage_api_status_t fr_recall_whole(fr_store *store, fr_recall *recall)
+{
+    fr_segment *segment = recall->segment;
+    fr_version *made = fr_version_get(&store->versions, segment, recall->ordinal, FR_VERSION_FULL);
+    if (!made)
+        return OVSTAGE_ERROR_OUT_OF_MEMORY;
+    uint32_t left = FR_ROWS_A_LOCK;
+    fr_mutex_lock(&segment->lock);
+    const fr_version *whole = fr_whole_find(segment, 0, recall->ordinal, &recall->newest, &left);
+    if (whole) {
+        made->buffer = whole->buffer;
+        fr_buffer_retain(made->buffer);
+    }
+    fr_mutex_unlock(&segment->lock);
+    (void)fr_pin_take(&made->pin);
+    fr_version_drop(&store->versions, made); /* with the pin */
+    if (whole) {
+        recall->made = made;
+        return OVSTAGE_OK;
+    }
+    fr_version_unpin(&store->versions, made);
+    return OVSTAGE_ERROR_OUT_OF_RANGE;
+}
+
 ovstage_api_status_t fr_recall_run(fr_store *store, fr_recall *recall)
 {
+    if (fr_column_device(recall->segment->column))
+        return fr_recall_whole(store, recall);
     size_t rows_bytes = recall->count * sizeof(uint32_t);
     uint32_t *rows = fr_memory_allocate(store->allocator, rows_bytes, 16);
     if (!rows)

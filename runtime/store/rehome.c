@@ -25,7 +25,8 @@
 void fr_rehome_note(fr_store *store, fr_segment *segment)
 {
     fr_column *column = segment->column;
-    if (column->of || column->schema.is_array || segment->row_count > FR_REHOME_ROWS)
+    bool stays = column->of || column->schema.is_array || fr_column_device(column);
+    if (stays || segment->row_count > FR_REHOME_ROWS)
         return;
     if (segment->written_seal + 1 == column->log_seals)
         segment->written_seals++;

@@ -194,6 +194,11 @@ static ovstage_api_status_t fr_snapshot_take(fr_store *store, fr_segment *segmen
 static bool fr_source_add(fr_store *store, fr_source *source, fr_version *rows)
 {
     fr_version *only = source->only;
+    if (only && rows->kind == FR_VERSION_FULL) {
+        fr_version_unpin(&store->versions, only);
+        source->only = rows;
+        return true;
+    }
     if (!fr_source_grow(store, source))
         return false;
     if (only)
@@ -307,7 +312,7 @@ static void fr_gather_base(const fr_snapshot *snapshot, const fr_source *source,
     }
 #define FR_GATHER_ORDERED(w) \
     for (uint32_t k = 0; k < count; k++) \
-    fr_row_move(to + (size_t)outs[k] * (w), from + (size_t)rows[k] * (w), (w))
+    fr_row_copy(to + (size_t)outs[k] * (w), from + (size_t)rows[k] * (w), (w))
     FR_ROWS_BY_WIDTH(row_bytes, FR_GATHER_ORDERED);
 #undef FR_GATHER_ORDERED
 }
@@ -330,6 +335,16 @@ static void fr_gather_over(const fr_snapshot *snapshot, const fr_source *source,
             memcpy(to + (snapshot->outs ? snapshot->outs[k] : k) * row_bytes,
                    from + place * row_bytes, row_bytes);
     }
+}
+
+struct fr_placed *fr_snapshot_placed(const fr_snapshot *snapshot)
+{
+    const fr_source *source = snapshot->sources;
+    bool in_place = snapshot->source_count == 1 && source->only && source->only->buffer->is_placed;
+    for (uint32_t k = 0; k < snapshot->row_count && in_place; k++)
+        in_place = (!snapshot->rows || snapshot->rows[k] == k) &&
+                   (!snapshot->outs || snapshot->outs[k] == k);
+    return in_place ? source->only->buffer->placed : NULL;
 }
 
 bool fr_snapshot_gather(fr_snapshot *snapshot)

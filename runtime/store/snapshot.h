@@ -44,6 +44,8 @@ void fr_snapshot_destroy(fr_snapshot *snapshot);
 /* The segment's state at `ordinal` with rows [first, first + count) of the snapshot, pinned. */
 ovstage_api_status_t fr_snapshot_pin(fr_snapshot *snapshot, fr_segment *segment, uint64_t ordinal,
                                      uint32_t first, uint32_t count);
+/* Of a column on a device: the payload that has just these rows, in order; NULL: there is none. */
+struct fr_placed *fr_snapshot_placed(const fr_snapshot *snapshot);
 /* The rows into one compact buffer. False without memory. */
 bool fr_snapshot_gather(fr_snapshot *snapshot);
 

@@ -90,6 +90,9 @@ typedef struct fr_write {
     /* Of an array in place of both: the slices that are the rows, which stay the caller's; and a
      * payload of some of them that no column has yet, or NULL. */
     struct fr_buffer *slices, *elements;
+    /* The device that the rows lie on, which is entered as long as memory is taken; NULL: the host.
+     * Then they are moved by who writes (fr_store_write_placed), and there are no chunks. */
+    struct fr_opened *device;
 } fr_write;
 
 /* The prim of a logical element. */
@@ -123,6 +126,8 @@ void fr_store_write_enter(fr_store *store, fr_write_plan *plan);
 void fr_store_write_chunk(fr_write_plan *plan,
                           uint32_t chunk); /* each once, any thread, any order */
 void fr_store_write_commit(fr_store *store, fr_write_plan *plan);
+/* Of a write of rows on a device that was reserved: where they go, all of them in order. */
+struct fr_placed *fr_store_write_placed(fr_write_plan *plan);
 
 /* --- deleting --------------------------------------------------------------------------------- */
 typedef struct fr_delete {
@@ -225,6 +230,10 @@ typedef struct fr_read_part {
         *positions;   /* count indices into the query's list, ascending; owned by the part */
     const void *data; /* count compact rows in that order; NULL until materialized */
     size_t data_bytes;
+    /* The device whose column it is of, NULL: the host; and there, in place of data, what holds the
+     * rows as they are wanted, NULL: they would have to be gathered. */
+    struct fr_opened *device;
+    struct fr_placed *placed;
     const DLTensor *tensors;          /* of an array, once materialized: one a row */
     struct fr_buffer *tensors_buffer; /* where they lie */
     void *state;                      /* the store's: pins, positions, gathered buffer */

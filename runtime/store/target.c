@@ -76,8 +76,8 @@ static bool fr_target_reserve_unplaced(fr_store *store, fr_target *target, uint6
             return false;
         target->made = true;
     }
-    if (!fr_unplaced_reserve(store->allocator, store->buffers, target->unplaced, target->count,
-                             op_id))
+    if (!target->has_rows && !fr_unplaced_reserve(store->allocator, store->buffers,
+                                                  target->unplaced, target->count, op_id))
         return false;
     if (!target->enters_prims)
         return true;

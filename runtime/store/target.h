@@ -30,6 +30,7 @@ typedef struct fr_target {
     uint32_t *places;        /* rows of the segment or prim indices, then places in the payload */
     const uint32_t *fresh;   /* unplaced rows of prims that the column has nothing of: they are this
                               list, in the order of the elements; NULL: not known to be */
+    bool has_rows;           /* unplaced rows of the ordinal are just these: none is added */
     bool enters_prims;       /* else its op does, once for all columns */
     uint32_t prims_reserved; /* to be settled */
     uint32_t *prims; /* placed keys that a later accepted op made: this one makes them too */

@@ -212,10 +212,38 @@ static bool fr_plan_begin(fr_store *store, const fr_write *write, fr_write_plan 
                       .ordinal = write->ordinal,
                       .op_id = write->op_id,
                       .prims_entered = write->prims_entered,
+                      .device = write->device,
                       .target_capacity = 1};
     plan->targets = &plan->local_target;
     plan->scratch = plan->local_scratch;
     return write->rows->selected_count > 0;
+}
+
+/* Columns whose keys lie on the host and on a device at one time are still to come. */
+static const char *fr_plan_elsewhere(const struct fr_opened *device)
+{
+    return device ? "its values lie on the host, or on another device than these rows"
+                  : "its values lie on a device, and rows of the host cannot be written to it";
+}
+
+/* Of a judged write, whose keys may be another column's for their role. */
+static ovstage_api_status_t fr_plan_check_host(const fr_plan *plan, fr_write_plan *out)
+{
+    for (uint32_t k = 0; k < plan->target_count; k++)
+        if (!fr_column_take_home(plan->targets[k].column, NULL))
+            return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED, fr_plan_elsewhere(NULL));
+    return OVSTAGE_OK;
+}
+
+/* Targets that were found, of rows on a device or of a judged write. */
+static ovstage_api_status_t fr_plan_check_home(fr_plan *plan, const fr_column *column,
+                                               fr_write_plan *out)
+{
+    ovstage_api_status_t status = plan->device ? fr_plan_check_device(plan, column, out)
+                                               : fr_plan_check_host(plan, out);
+    if (status != OVSTAGE_OK)
+        fr_plan_end_targets(plan);
+    return status;
 }
 
 /* alone: nothing else has to be certain before rows get places. */
@@ -230,12 +258,18 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
                             plan->op_id);
     bool plain = !write->judge && !plan->late && !fr_marks_has(store->marks, plan->ordinal);
     fr_column *column = fr_column_enter(store, write->attribute, &write->schema);
-    if (!column || !fr_token_index_write(store, write) || !fr_plan_make_array(plan, write, out))
+    if (column && !fr_column_take_home(column, write->device))
+        status = fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED, fr_plan_elsewhere(write->device));
+    else if (!column || !fr_token_index_write(store, write) ||
+             !fr_plan_make_array(plan, write, out))
         status = OVSTAGE_ERROR_OUT_OF_MEMORY;
-    else if (alone && plain && fr_plan_is_one(write) && fr_plan_one_row(plan, write, column))
+    else if (alone && plain && !plan->device && fr_plan_is_one(write) &&
+             fr_plan_one_row(plan, write, column))
         return OVSTAGE_OK;
     if (status == OVSTAGE_OK)
         status = fr_plan_find(plan, write, column, out);
+    if (status == OVSTAGE_OK && (plan->device || write->judge))
+        status = fr_plan_check_home(plan, column, out);
     if (status == OVSTAGE_OK && !plain && !fr_plan_tell(plan))
         status = OVSTAGE_ERROR_OUT_OF_MEMORY;
     if (status == OVSTAGE_OK)
@@ -304,7 +338,7 @@ void fr_store_write_enter(fr_store *store, fr_write_plan *out)
         fr_target_adopt(store, &plan->targets[0], plan->source, &out->adopts);
     for (uint32_t k = 0; k < plan->target_count; k++)
         fr_target_enter(&plan->targets[k], plan->op_id);
-    for (uint32_t k = 0; !out->adopts && k < plan->target_count; k++)
+    for (uint32_t k = 0; !out->adopts && !plan->device && k < plan->target_count; k++)
         out->chunk_count += fr_target_chunks(plan, &plan->targets[k]);
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/write/payload.h"
 
+#include "runtime/device/table.h"
 #include "runtime/write/payload_parts.h"
 
 #include <stdarg.h>
@@ -101,8 +102,18 @@ static ovstage_api_status_t fr_payload_check_sync(const ovstage_write_data_t *da
 
 /* --- one tensor ------------------------------------------------------------------------------- */
 
-ovstage_api_status_t fr_payload_check_device(const DLTensor *tensor, fr_payload *out)
+ovstage_api_status_t fr_payload_check_device(const DLTensor *tensor, int32_t place, fr_payload *out)
 {
+    bool on_cuda = tensor->device.device_type == kDLCUDA;
+    if (place != FR_PLACE_HOST && on_cuda && tensor->device.device_id == place)
+        return OVSTAGE_OK;
+    if (place != FR_PLACE_HOST)
+        return fr_payload_refuse(out, FR_UNSUPPORTED,
+                                 "the tensor lies on device type %d number %d, and a write placed "
+                                 "on CUDA device %d takes rows of that one: others are not "
+                                 "supported by this library",
+                                 (int)tensor->device.device_type, (int)tensor->device.device_id,
+                                 (int)place);
     switch ((int)tensor->device.device_type) {
     case kDLCPU:
     case kDLCUDAHost:
@@ -110,7 +121,8 @@ ovstage_api_status_t fr_payload_check_device(const DLTensor *tensor, fr_payload 
         return OVSTAGE_OK;
     case kDLCUDA:
         return fr_payload_refuse(out, FR_UNSUPPORTED,
-                                 "the tensor lies on CUDA device %d, and no CUDA device is in use",
+                                 "the tensor lies on CUDA device %d, and the write is not placed "
+                                 "there: not supported by this library",
                                  (int)tensor->device.device_id);
     default:
         return fr_payload_refuse(out, FR_INVALID,
@@ -392,11 +404,11 @@ static void fr_payload_offer_adoption(const ovstage_write_data_t *data, uint32_t
         out->rows.adoptable = managed.owned;
 }
 
-static ovstage_api_status_t fr_payload_check_tensor(const ovstage_write_data_t *data,
+static ovstage_api_status_t fr_payload_check_tensor(const ovstage_write_data_t *data, int32_t place,
                                                     fr_payload *out)
 {
     const DLTensor *tensor = fr_payload_tensor(data, 0);
-    ovstage_api_status_t status = fr_payload_check_device(tensor, out);
+    ovstage_api_status_t status = fr_payload_check_device(tensor, place, out);
     if (status == OVSTAGE_OK)
         status = fr_payload_check_dtype(tensor->dtype, out);
     if (status == OVSTAGE_OK)
@@ -413,7 +425,7 @@ static ovstage_api_status_t fr_payload_check_tensor(const ovstage_write_data_t *
 }
 
 ovstage_api_status_t fr_payload_check(const ovstage_write_data_t *data, uint32_t query_count,
-                                      bool adopt_managed, fr_payload *out)
+                                      bool adopt_managed, int32_t place, fr_payload *out)
 {
     memset(&out->schema, 0, sizeof(out->schema));
     memset(&out->rows, 0, sizeof(out->rows));
@@ -421,12 +433,16 @@ ovstage_api_status_t fr_payload_check(const ovstage_write_data_t *data, uint32_t
     ovstage_api_status_t status = fr_payload_check_arrays(data, out);
     if (status == OVSTAGE_OK)
         status = fr_payload_check_elements(data, query_count, out);
-    if (status == OVSTAGE_OK)
+    if (status == OVSTAGE_OK && place == FR_PLACE_HOST)
         status = fr_payload_check_sync(data, out);
+    if (status == OVSTAGE_OK && data->is_array && place != FR_PLACE_HOST)
+        return fr_payload_refuse(out, FR_UNSUPPORTED,
+                                 "an array placed on CUDA device %d: not supported by this library",
+                                 (int)place);
     if (status == OVSTAGE_OK && data->is_array)
         return fr_payload_check_array(data, out);
     if (status == OVSTAGE_OK)
-        status = fr_payload_check_tensor(data, out);
+        status = fr_payload_check_tensor(data, place, out);
     if (status == OVSTAGE_OK)
         fr_payload_offer_adoption(data, query_count, adopt_managed, out);
     return status;

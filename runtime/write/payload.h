@@ -27,10 +27,11 @@ typedef struct fr_payload {
 } fr_payload;
 
 /* All of it: the two arrays, count, index_map and mask against each other, the query and the rows,
- * device, dtype, shape, strides, semantic. Not for queries without prims, whose payload is not
- * looked at (R101). Not OK: out->text says why. */
+ * device, dtype, shape, strides, semantic. place: the CUDA device that tensors are to lie on, or
+ * FR_PLACE_HOST: then what they depend on cannot be waited for either. Not for queries without
+ * prims, whose payload is not looked at (R101). Not OK: out->text says why. */
 ovstage_api_status_t fr_payload_check(const ovstage_write_data_t *data, uint32_t query_count,
-                                      bool adopt_managed, fr_payload *out);
+                                      bool adopt_managed, int32_t place, fr_payload *out);
 
 /* A tensor of a write; NULL when it cannot be looked at: not given, or managed by another version
  * of DLPack. */

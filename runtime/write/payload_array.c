@@ -1,4 +1,5 @@
 /* Payloads of array columns: one tensor a row, or one that is all rows (R97-R99). */
+#include "runtime/device/table.h"
 #include "runtime/write/payload_parts.h"
 
 /* Lanes do not fold (R99); all tensors are of one type. */
@@ -50,7 +51,7 @@ static ovstage_api_status_t fr_payload_array_tensor(const DLTensor *tensor, uint
                                                     fr_payload *out, uint64_t *out_count)
 {
     const unsigned char *base = NULL;
-    ovstage_api_status_t status = fr_payload_check_device(tensor, out);
+    ovstage_api_status_t status = fr_payload_check_device(tensor, FR_PLACE_HOST, out);
     if (status == OVSTAGE_OK)
         status = fr_payload_array_dtype(tensor->dtype, index, out);
     if (status == OVSTAGE_OK)

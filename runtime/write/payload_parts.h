@@ -11,7 +11,8 @@ __attribute__((format(printf, 3, 4))) ovstage_api_status_t fr_payload_refuse(
     fr_payload *out, ovstage_api_status_t status, const char *format, ...);
 
 /* One tensor. The dtype's code and bits go into the schema. */
-ovstage_api_status_t fr_payload_check_device(const DLTensor *tensor, fr_payload *out);
+ovstage_api_status_t fr_payload_check_device(const DLTensor *tensor, int32_t place,
+                                             fr_payload *out);
 ovstage_api_status_t fr_payload_check_dtype(DLDataType dtype, fr_payload *out);
 ovstage_api_status_t fr_payload_check_shape(const DLTensor *tensor, fr_payload *out);
 /* With strides: no element lies outside of the address space. */

@@ -63,7 +63,7 @@ static void fr_rows_copy_run(const fr_row_source *source, uint32_t first, uint32
     }
 #define FR_COPY_STRIDED(w) \
     for (uint32_t k = 0; k < n; k++) \
-    fr_row_move(to + (size_t)k * (w), from + (int64_t)k * stride_bytes, (w))
+    fr_row_copy(to + (size_t)k * (w), from + (int64_t)k * stride_bytes, (w))
     FR_ROWS_BY_WIDTH(source->row_bytes, FR_COPY_STRIDED);
 #undef FR_COPY_STRIDED
 }
@@ -118,7 +118,7 @@ void fr_rows_copy(const fr_row_source *source, uint32_t first, uint32_t n, void 
     } else {
 #define FR_COPY_MAPPED(w) \
     for (uint32_t k = 0; k < n; k++) \
-    fr_row_move(to + (size_t)k * (w), fr_rows_row(source, first + k), (w))
+    fr_row_copy(to + (size_t)k * (w), fr_rows_row(source, first + k), (w))
         FR_ROWS_BY_WIDTH(source->row_bytes, FR_COPY_MAPPED);
 #undef FR_COPY_MAPPED
     }
@@ -145,7 +145,7 @@ void fr_rows_scatter(const fr_row_source *source, const uint32_t *elements, cons
     for (uint32_t k = 0; k < n; k++) { \
         uint32_t element = elements ? elements[k] : k; \
         if (fr_rows_selected(source, element)) \
-            fr_row_move(to + (size_t)targets[k] * (w), fr_rows_row(source, element), (w)); \
+            fr_row_copy(to + (size_t)targets[k] * (w), fr_rows_row(source, element), (w)); \
     } \
     (void)0
     FR_ROWS_BY_WIDTH(source->row_bytes, FR_SCATTER);

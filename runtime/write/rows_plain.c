@@ -14,7 +14,7 @@ void fr_rows_gather_indexed(void *destination, const void *source, const uint32_
 #define FR_GATHER(w) \
     for (uint32_t k = 0; k < n; k++) { \
         fr_row_ask_to_read(from + (size_t)fr_rows_ahead(indices, k, n) * (w), (w)); \
-        fr_row_move(to + (size_t)k * (w), from + (size_t)indices[k] * (w), (w)); \
+        fr_row_copy(to + (size_t)k * (w), from + (size_t)indices[k] * (w), (w)); \
     } \
     (void)0
     FR_ROWS_BY_WIDTH(row_bytes, FR_GATHER);
@@ -29,7 +29,7 @@ void fr_rows_scatter_indexed(void *destination, const uint32_t *indices, const v
 #define FR_SCATTER(w) \
     for (uint32_t k = 0; k < n; k++) { \
         fr_row_ask_to_write(to + (size_t)fr_rows_ahead(indices, k, n) * (w), (w)); \
-        fr_row_move(to + (size_t)indices[k] * (w), from + (size_t)k * (w), (w)); \
+        fr_row_copy(to + (size_t)indices[k] * (w), from + (size_t)k * (w), (w)); \
     } \
     (void)0
     FR_ROWS_BY_WIDTH(row_bytes, FR_SCATTER);

@@ -85,7 +85,7 @@ FR_ASKS void fr_row_ask_to_read(const unsigned char *row, size_t width)
         __builtin_prefetch(row + 64);
 }
 
-static inline __attribute__((always_inline)) void fr_row_move(void *destination, const void *source,
+static inline __attribute__((always_inline)) void fr_row_copy(void *destination, const void *source,
                                                               size_t width)
 {
     memcpy(destination, source, width);

@@ -1,6 +1,6 @@
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
-#include "runtime/write/write_call.h"
+#include "runtime/write/write_device.h"
 #include "runtime/write/write_quick.h"
 
 #include <string.h>
@@ -195,6 +195,7 @@ static size_t fr_write_positions_bytes(const fr_write_call *call)
 static size_t fr_write_block_bytes(const fr_write_call *call)
 {
     size_t size_bytes = call->count > 1 ? call->count * sizeof(fr_write_entry) : 0;
+    size_bytes += call->device ? sizeof(fr_device_write) : 0;
     size_bytes += fr_write_positions_bytes(call);
     for (uint32_t e = 0; e < call->count; e++) {
         const ovstage_write_data_t *data = &call->writes[e].data;
@@ -221,13 +222,16 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
     fr_write_counted counted = FR_WRITE_COUNT_GIVEN;
     uint32_t prims = call->asks_query ? fr_write_pending_count(data, &counted) : call->elements;
     ovstage_api_status_t status =
-        fr_payload_check(data, prims, call->stage->config.adopt_managed, &payload);
+        fr_payload_check(data, prims, call->stage->config.adopt_managed,
+                         call->device ? call->device->place : FR_PLACE_HOST, &payload);
     if (status != OVSTAGE_OK)
         return fr_error_set(status, FR_ENTRY_FORMAT "%s", FR_ENTRY_ARGUMENTS(call, e),
                             payload.text);
     status = fr_stage_attribute(call->stage, call->writes[e].attribute, true, &attribute, &token);
     if (status == OVSTAGE_OK)
         status = fr_write_check_reserved(call->stage, token, data, &payload);
+    if (status == OVSTAGE_OK && call->device)
+        status = fr_write_device_check_entry(call, e, token, &payload);
     if (status != OVSTAGE_OK)
         return status;
     if (call->request->some) {
@@ -299,6 +303,14 @@ static ovstage_api_status_t fr_write_fill(fr_write_call *call)
         write->block_bytes = (uint32_t)block_bytes;
         room = write->block;
     }
+    if (call->device) {
+        write->on_device = true;
+        *fr_write_device(write) =
+            (fr_device_write){.opened = call->device,
+                              .stream = call->request->placement->stream,
+                              .available = call->request->placement->availability_event};
+        room += sizeof(fr_device_write);
+    }
     if (call->count > 1) {
         write->entries = (fr_write_entry *)(void *)room;
         room += call->count * sizeof(fr_write_entry);
@@ -321,6 +333,8 @@ static ovstage_enqueue_result_t fr_write_submit_op(fr_write_call *call)
         call->doom = status;
     if (status == OVSTAGE_OK && !call->pending)
         status = fr_write_judge_submitted(write, call->ordinal);
+    if (status == OVSTAGE_OK && call->device)
+        status = fr_write_device_capture(call);
     if (status != OVSTAGE_OK)
         return fr_write_refused(status);
     fr_submission submission = {
@@ -360,6 +374,7 @@ static ovstage_enqueue_result_t fr_write_submit(fr_write_call *call)
     call->write = fr_op_payload(call->op);
     ovstage_enqueue_result_t result = fr_write_submit_op(call);
     if (result.status != OVSTAGE_OK) {
+        fr_write_device_let_go(call->write);
         if (call->write->block)
             fr_access_block_put(call->stage, call->write->block, call->write->block_bytes);
         fr_graph_op_put(call->stage->graph, call->op);
@@ -439,6 +454,8 @@ static ovstage_enqueue_result_t fr_write_call_run(fr_stage *stage, const fr_writ
         call.elements = call.query->count;
     if (!call.pending)
         result.status = fr_write_check_rows(request, call.query);
+    if (result.status == OVSTAGE_OK && request->placement)
+        result.status = fr_write_device_open(&call);
     if (result.status == OVSTAGE_OK)
         result = fr_write_checked(&call, out_owns_managed);
     if (!*out_owns_managed)

@@ -18,6 +18,7 @@ typedef struct fr_write_call {
     fr_op *op;
     fr_write_op *write;              /* the op's payload */
     fr_attribute *const *attributes; /* of a query without prims, which has no op record */
+    struct fr_opened *device;        /* that the rows lie on; NULL: the host */
     bool pending;              /* the query is not ready: how many prims it has is not known */
     uint64_t producer;         /* its op */
     ovstage_api_status_t doom; /* what is wrong with a payload, if it has prims */

@@ -89,8 +89,9 @@ typedef struct fr_write_op {
      * go of them, and by who finished the last one. The second one goes on with the op. */
     _Atomic bool left;
     uint8_t demand;         /* fr_write_demand, NONE once it was judged */
-    bool meets_query;       /* submitted before its query was ready */
-    bool judged;            /* a judgement was begun with the store */
+    bool meets_query : 1;   /* submitted before its query was ready */
+    bool judged : 1;        /* a judgement was begun with the store */
+    bool on_device : 1;     /* write_device.h, at the head of the block */
     uint64_t payload_bytes; /* in stage->accepted_payload_bytes */
     _Atomic(fr_write_split *)
         split; /* set by who runs the op before its chunks start, for helpers */
@@ -149,7 +150,8 @@ typedef struct fr_write_request {
     const uint32_t *rows;
     size_t row_count;
     ovstage_ordinal_t ordinal;
-    int mode, mode_count; /* one of so many */
+    int mode, mode_count;                 /* one of so many */
+    const ovstage_placement_t *placement; /* NULL: none */
 } fr_write_request;
 
 /* Checks, and accepts or refuses it; managed tensors are the stage's in any case. */

@@ -2,7 +2,7 @@
 #include "runtime/store/slices.h"
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
-#include "runtime/write/write_op.h"
+#include "runtime/write/write_device.h"
 
 #include <string.h>
 
@@ -235,6 +235,8 @@ static fr_run_result fr_write_run(fr_op *op, const fr_run_context *context)
         return FR_RUN_DONE;
     if (write->demand != FR_DEMAND_NONE && !fr_write_judge_demand(op, write))
         return FR_RUN_DONE;
+    if (write->on_device)
+        return fr_write_device_run(op, write, context);
     if (write->entry_count > 1 || write->payload_bytes > FR_WRITE_SPLIT_BYTES)
         return fr_write_go_on(op, context->worker);
     fr_write_one(op, write);
@@ -265,6 +267,7 @@ void fr_write_op_let_go(fr_write_op *write)
 {
     for (uint32_t e = 0; e < write->entry_count; e++)
         fr_write_entry_let_go(write, &write->entries[e]);
+    fr_write_device_let_go(write);
     if (write->block)
         fr_access_block_put(write->stage, write->block, write->block_bytes);
     fr_query_release(write->query);

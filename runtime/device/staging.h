@@ -1,0 +1,43 @@
+/* Pinned memory of the host, which rows go through on their way to a device: the device reads it
+ * while the host goes on.
+ *
+ * Threads: all. Invariants: a piece that was given is read by nobody; one whose copy may be pending
+ * is given by the fence behind the copy. Progress: short lock; calls of the table by who takes.
+ * Memory bound: FR_STAGING_LIMIT_BYTES on a device, free pieces included; those of other sizes go
+ * when there is no room. */
+#ifndef FR_RUNTIME_DEVICE_STAGING_H
+#define FR_RUNTIME_DEVICE_STAGING_H
+
+#include "runtime/device/fence.h"
+
+#ifdef FR_SHRINK
+#define FR_STAGING_LIMIT_BYTES ((size_t)1 << 20)
+#else
+#define FR_STAGING_LIMIT_BYTES ((size_t)256 << 20)
+#endif
+#define FR_STAGING_CLASSES 160u
+
+typedef struct fr_staged {
+    fr_fence_call call; /* first */
+    struct fr_staged *next;
+    fr_opened *opened;
+    unsigned char *memory;
+    size_t size_bytes;
+    uint32_t size_class;
+} fr_staged;
+
+typedef struct fr_staging {
+    fr_slabs records;
+    fr_staged *free[FR_STAGING_CLASSES];
+    size_t held_bytes; /* free ones included */
+} fr_staging;
+
+void fr_staging_init(fr_opened *opened, const fr_allocator *allocator);
+void fr_staging_destroy(fr_opened *opened); /* entered; all are free */
+
+/* Entered. Contents undefined. NULL: the fault says why. */
+fr_staged *fr_staging_take(fr_opened *opened, size_t size_bytes, fr_device_fault *fault);
+void fr_staging_give(fr_staged *staged);
+void fr_staging_give_after(fr_staged *staged, fr_fence *fence);
+
+#endif

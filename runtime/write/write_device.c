@@ -1,0 +1,276 @@
+#include "runtime/write/write_device.h"
+
+#include "runtime/api/placement.h"
+#include "runtime/device/run.h"
+#include "runtime/hierarchy/compute.h"
+#include "runtime/store/store_state.h"
+#include "runtime/write/access.h"
+#include "runtime/write/managed.h"
+
+#include <stdio.h>
+
+/* A managed tensor that is let go of when the device has read it. */
+struct fr_write_hold {
+    fr_fence_call call; /* first */
+    fr_write_hold *next;
+    const fr_allocator *allocator;
+    struct DLManagedTensorVersioned *managed;
+};
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+ovstage_api_status_t fr_write_device_open(fr_write_call *call)
+{
+    const ovstage_placement_t *placement = call->request->placement;
+    ovstage_api_status_t status = fr_placement_check(call->stage, placement, &call->device);
+    if (status != OVSTAGE_OK || !call->device)
+        return status;
+    if (!placement->availability_event)
+        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
+                            "a write on a device without availability_event: not supported by this "
+                            "library yet");
+    if (call->pending)
+        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
+                            "a write on a device over a query that is not ready: wait for the "
+                            "query's operation first");
+    return OVSTAGE_OK;
+}
+
+/* Attributes whose values the stage itself looks at, on the host. */
+static bool fr_write_is_read_on_host(const fr_stage *stage, ovx_token_t token)
+{
+    const fr_hierarchy *hierarchy = stage->hierarchy;
+    const fr_store_config *config = &stage->store->config;
+    if (token == config->alias_from)
+        token = config->alias_to;
+    return fr_access_reserved(stage->access, token) != FR_RESERVED_NONE ||
+           token == config->alias_to || token == hierarchy->reset || token == hierarchy->world;
+}
+
+ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
+                                                 ovx_token_t token, const fr_payload *payload)
+{
+    const fr_row_source *rows = &payload->rows;
+    const ovstage_write_data_t *data = &call->writes[e].data;
+    const char *what = NULL;
+    if (call->request->some || data->index_map || data->mask || rows->count != call->elements)
+        what = "some of the query's prims";
+    else if (!rows->compact)
+        what = "rows that are not compact";
+    else if (fr_write_is_read_on_host(call->stage, token))
+        what = "an attribute that the stage reads on the host";
+    if (!what)
+        return OVSTAGE_OK;
+    return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
+                        "entry %u, on device %d: %s: not supported by this library", e,
+                        (int)call->device->place, what);
+}
+
+/* The pointer is what the tensor says. */
+static bool fr_write_describe(const fr_write_call *call, const fr_write_entry *entry,
+                              fr_device_fault *fault)
+{
+    fr_opened *opened = call->device;
+    fr_pointer pointer;
+    if (!opened->devices->table->describe(opened->device, entry->base, &pointer, fault))
+        return false;
+    if (pointer.kind == FR_POINTER_DEVICE && pointer.place == opened->place)
+        return true;
+    *fault = (fr_device_fault){.kind = FR_DEVICE_REFUSED};
+    (void)snprintf(fault->text, sizeof(fault->text),
+                   "the tensor's data %p is not on CUDA device %d", (const void *)entry->base,
+                   (int)opened->place);
+    return false;
+}
+
+static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fault)
+{
+    fr_device_write *device = fr_write_device(call->write);
+    const fr_device_table *table = call->device->devices->table;
+    fr_device_stream stream;
+    for (uint32_t e = 0; e < call->count; e++)
+        if (!fr_write_describe(call, &call->write->entries[e], fault))
+            return false;
+    /* A stream that cannot be used is refused here, not when the op runs. */
+    if (device->stream != 0 &&
+        !table->stream_of_client(call->device->device, device->stream, &stream, fault))
+        return false;
+    return fr_capture(call->device, call->ordinal, &call->writes->data.cuda_sync,
+                      sizeof(*call->writes), call->count, &device->captured, fault);
+}
+
+/* What lets go of managed tensors, with memory while memory may be missing. */
+static ovstage_api_status_t fr_write_make_holds(const fr_write_call *call)
+{
+    const fr_allocator *allocator = &call->stage->allocator;
+    fr_device_write *device = fr_write_device(call->write);
+    for (uint32_t e = 0; e < call->count; e++) {
+        if (!call->writes[e].data.managed_tensors)
+            continue;
+        fr_write_hold *hold = fr_memory_allocate(allocator, sizeof(*hold), 16);
+        if (!hold)
+            return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of a write",
+                                sizeof(*hold));
+        hold->allocator = allocator;
+        hold->next = device->holds;
+        device->holds = hold;
+    }
+    return OVSTAGE_OK;
+}
+
+ovstage_api_status_t fr_write_device_capture(fr_write_call *call)
+{
+    fr_device_fault fault;
+    fr_device_entry entry;
+    ovstage_api_status_t status = fr_write_make_holds(call);
+    if (status != OVSTAGE_OK)
+        return status;
+    /* What is over needs no stream of its own any more. */
+    (void)fr_devices_look(call->device->devices, fr_worker_current());
+    bool captured = fr_opened_enter(call->device, &entry, &fault);
+    if (captured) {
+        captured = fr_write_capture_all(call, &fault);
+        fr_opened_leave(call->device, &entry);
+    }
+    return captured ? OVSTAGE_OK : fr_placement_refuse(&fault, "a write on a device");
+}
+
+void fr_write_device_let_go(const fr_write_op *write)
+{
+    fr_device_write *device = fr_write_device(write);
+    if (!device)
+        return;
+    while (device->holds) {
+        fr_write_hold *hold = device->holds;
+        device->holds = hold->next;
+        fr_memory_release(hold->allocator, hold, sizeof(*hold));
+    }
+    fr_captured_release(&device->captured);
+}
+
+/* --- the op ----------------------------------------------------------------------------------- */
+
+static void fr_write_hold_end(fr_fence_call *call, fr_worker *worker)
+{
+    fr_write_hold *hold = (fr_write_hold *)(void *)call;
+    const fr_allocator *allocator = hold->allocator;
+    struct DLManagedTensorVersioned *managed = hold->managed;
+    (void)worker;
+    fr_memory_release(allocator, hold, sizeof(*hold));
+    fr_managed_delete(managed, allocator);
+}
+
+/* Until the fence is over, the tensor is not the client's again. */
+static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
+{
+    if (!entry->managed)
+        return;
+    fr_write_hold *hold = device->holds;
+    device->holds = hold->next;
+    hold->managed = entry->managed;
+    hold->call.run = fr_write_hold_end;
+    entry->managed = NULL;
+#ifndef FR_MUTATE_DEVICE_HOLD_FORGETS_FENCE
+    if (fr_fence_when_over(fence, &hold->call))
+        return;
+#endif
+    fr_write_hold_end(&hold->call, NULL);
+}
+
+static void fr_write_device_fail(fr_op *op, const fr_device_fault *fault)
+{
+    fr_op_fail(op, fr_placement_status(fault), "a write on a device: %s", fault->text);
+}
+
+/* Memory for what the entry writes, and the copy into it. False: the op has failed, and nothing of
+ * the plan is left. */
+static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, const fr_write *what,
+                           fr_write_plan *plan)
+{
+    fr_store *store = write->stage->store;
+    fr_device_fault fault;
+    ovstage_api_status_t status = fr_store_write_reserve(store, what, plan);
+    if (status != OVSTAGE_OK) {
+        fr_write_fail(op, status, write->stage, what->attribute, plan->text);
+        return false;
+    }
+    fr_placed *to = fr_store_write_placed(plan);
+    size_t size_bytes = (size_t)what->rows->count * what->rows->row_bytes;
+    if (fr_device_run_writes(run, to, &fault) &&
+        fr_device_run_copy(run, to->address, (uint64_t)(uintptr_t)what->rows->base, size_bytes,
+                           &fault) &&
+        fr_device_run_record(run, &fault))
+        return true;
+    fr_write_device_fail(op, &fault);
+    fr_store_write_cancel(store, plan);
+    return false;
+}
+
+/* The client's event is recorded whatever became of the op: who waits for it waits for something.
+ */
+static void fr_write_make_available(fr_op *op, const fr_device_write *device,
+                                    const fr_device_run *run)
+{
+    fr_device_fault fault;
+    if (!fr_device_run_available(run, device->available, &fault))
+        fr_op_fail(op, fr_placement_status(&fault),
+                   "availability_event %#llx was not recorded, though the values may be written: "
+                   "%s",
+                   (unsigned long long)device->available, fault.text);
+}
+
+static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *device)
+{
+    fr_write_entry *entry = &write->entries[write->next_entry];
+    bool last = write->next_entry + 1 == write->entry_count;
+    fr_row_source rows;
+    fr_write_plan plan;
+    fr_device_run run;
+    fr_device_fault fault;
+    fr_write_entry_unpack(entry, &rows);
+    rows.adoptable = NULL;
+    const fr_write what = {.attribute = entry->attribute,
+                           .schema = entry->schema,
+                           .query = write->query,
+                           .ordinal = fr_op_ordinal(op),
+                           .op_id = fr_op_id(op),
+                           .prim_mode = OVSTAGE_PRIM_MODE_UPSERT,
+                           .judge = entry->judge,
+                           .any_role = entry->any_role,
+                           .rows = &rows,
+                           .device = device->opened};
+    if (!fr_device_run_begin(&run, device->opened, device->stream, what.ordinal,
+                             device->captured.dep, &fault)) {
+        fr_write_device_fail(op, &fault);
+        return;
+    }
+    bool placed = fr_write_place(op, write, &run, &what, &plan);
+    if (last || !placed)
+        fr_write_make_available(op, device, &run);
+    fr_fence *done = run.done;
+    fr_fence_retain(done);
+    fr_device_run_end(&run);
+    if (placed) {
+        fr_store_write_enter(write->stage->store, &plan);
+        fr_store_write_commit(write->stage->store, &plan);
+        fr_write_hold_source(device, entry, done);
+        write->next_entry++;
+    }
+    fr_fence_release(done);
+}
+
+fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context)
+{
+    fr_device_write *device = fr_write_device(write);
+    (void)fr_devices_look(device->opened->devices, context->worker);
+#ifdef FR_MUTATE_DEVICE_CAPTURES_LATE
+    fr_device_fault fault;
+    fr_device_entry entered;
+    (void)fr_opened_enter(device->opened, &entered, &fault);
+    (void)fr_capture_now(device->opened, fr_op_ordinal(op), &device->captured, &fault);
+    fr_opened_leave(device->opened, &entered);
+#endif
+    while (write->next_entry < write->entry_count && !fr_op_failed(op))
+        fr_write_device_one(op, write, device);
+    return FR_RUN_DONE;
+}

@@ -1,0 +1,41 @@
+/* Writes of rows that lie on a device, to columns on the same one.
+ *
+ * The call captures what the rows depend on. The op takes memory, puts one copy of each entry into
+ * a stream, records a fence behind it, and then the client's event, if one is given: then the op is
+ * done as soon as that is submitted (R178, R179). A managed tensor is let go of when the copy from
+ * it is done.
+ *
+ * Threads: as write_op.h. */
+#ifndef FR_RUNTIME_WRITE_WRITE_DEVICE_H
+#define FR_RUNTIME_WRITE_WRITE_DEVICE_H
+
+#include "runtime/device/capture.h"
+#include "runtime/write/write_call.h"
+
+typedef struct fr_write_hold fr_write_hold;
+
+/* At the head of the op's block. */
+typedef struct fr_device_write {
+    fr_opened *opened;
+    uintptr_t stream, available; /* the client's */
+    fr_captured captured;
+    fr_write_hold *holds; /* one for each managed tensor, until the op has run */
+} fr_device_write;
+
+static inline fr_device_write *fr_write_device(const fr_write_op *write)
+{
+    return write->on_device ? write->block : NULL;
+}
+
+/* Steps of the call; not OK: the text is set. open: which device. entry: one that was checked as
+ * any other. capture: last, before it is submitted. */
+ovstage_api_status_t fr_write_device_open(fr_write_call *call);
+ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
+                                                 ovx_token_t token, const fr_payload *payload);
+ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
+/* Whatever became of the op. */
+void fr_write_device_let_go(const fr_write_op *write);
+
+fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context);
+
+#endif

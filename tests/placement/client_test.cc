@@ -1,0 +1,170 @@
+// What a client keeps of its own: its contexts, its tensors; and the end of an instance.
+#include "tests/placement/placement_fixture.h"
+
+namespace
+{
+
+class PlacementClient : public PlacementTest
+{
+};
+
+TEST_P(PlacementClient, CallsLeaveTheContext)
+{
+    client::Stage stage(0); // all on this thread
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream stream = Stream("client");
+    fr_cu_event written = Event(), readable = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t write_placement = Place(stream, written),
+                        read_placement = Place(stream, readable);
+    Produce(stream, data, 3, 1);
+    uint64_t ordinal = 0;
+    for (fr_cu_context context : {contexts[0], contexts[1], static_cast<fr_cu_context>(nullptr)}) {
+        auto still = [&](const char *what) {
+            fr_cu_context now = nullptr;
+            EXPECT_EQ(cu->cuCtxGetCurrent(&now), 0u);
+            EXPECT_EQ(now, context) << what;
+        };
+        ordinal++;
+        FR_SIM_OK(cu->cuCtxSetCurrent(context));
+        ovstage_enqueue_result_t write =
+            Write(stage, query, attribute, ordinal, data, 3, {Handle(stream), 0}, &write_placement);
+        still("a write");
+        stage.finish(write);
+        still("a wait that runs it");
+        stage.finish(stage.seal(ordinal));
+        ovstage_read_handle_t read = 0;
+        stage.finish(Read(stage, query, attribute, ordinal, &read_placement, &read));
+        still("a read");
+        stage.finish(ovstage_release_read(stage.instance, read));
+        still("a release");
+    }
+    stage.destroy();
+    FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+}
+
+// The extension and NULL placements need no device.
+TEST_P(PlacementClient, WithoutAPlacementNoDeviceIsUsed)
+{
+    uint64_t retains = fr_sim_calls("cuDevicePrimaryCtxRetain"),
+             streams = fr_sim_calls("cuStreamCreate"
+                                    "WithPriority");
+    client::Stage stage(1);
+    const ovstage_placement_extension_v1_t *table = nullptr;
+    ASSERT_EQ(ovstage_query_placement_extension(stage.instance, &table), OVSTAGE_OK);
+    EXPECT_EQ(table->version, OVSTAGE_PLACEMENT_EXTENSION_VERSION);
+    ovstage_query_handle_t query = stage.query(2);
+    ovx_token_t attribute = stage.token("values");
+    const std::vector<float> values = {1, 2};
+    int64_t count = 2;
+    DLTensor tensor{
+        const_cast<float *>(values.data()), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    const ovstage_placement_t host = OVSTAGE_PLACEMENT_INIT;
+    uint64_t ordinal = 0;
+    for (const ovstage_placement_t *placement :
+         {static_cast<const ovstage_placement_t *>(nullptr), &host}) {
+        ordinal++;
+        auto *context = stage.instance->context;
+        stage.finish(table->write_attribute(context, query, ovx_string_or_token_t{attribute, {}},
+                                            ordinal, data, OVSTAGE_PRIM_MODE_UPSERT, placement));
+        stage.finish(stage.seal(ordinal));
+        ovstage_read_handle_t read = 0;
+        stage.finish(table->read_attributes(context, query, &attribute, 1, {0, ordinal, false},
+                                            placement, &read));
+        ovstage_read_group_t group = {};
+        ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                  OVSTAGE_OK);
+        EXPECT_EQ(std::memcmp(group.data.tensors[0].data, values.data(), 8), 0);
+        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
+        ovstage_map_desc_t desc = {};
+        desc.attribute = ovx_string_or_token_t{attribute, {}};
+        ovstage_map_handle_t map = 0;
+        stage.finish(
+            table->map_attribute(context, query, &desc, ordinal + 10, nullptr, 0, placement, &map));
+        stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
+    }
+    EXPECT_EQ(fr_sim_calls("cuDevicePrimaryCtxRetain"), retains);
+    EXPECT_EQ(fr_sim_calls("cuStreamCreateWithPriority"), streams);
+}
+
+int deletions;
+
+void CountDeletion(DLManagedTensorVersioned *)
+{
+    deletions++;
+}
+
+// A managed tensor is let go of when the device has read it, and once.
+TEST_P(PlacementClient, AManagedTensorStaysUntilItWasRead)
+{
+    deletions = 0;
+    client::Stage stage(2);
+    ovstage_query_handle_t query = stage.query(3);
+    fr_cu_stream producer = Stream("producer"), writer = Stream("writer");
+    fr_cu_event written = Event();
+    int64_t count = 3;
+    DLManagedTensorVersioned managed = {};
+    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    managed.deleter = CountDeletion;
+    managed.dl_tensor = {reinterpret_cast<void *>(Memory(3 * sizeof(float), "source")),
+                         {kDLCUDA, 0},
+                         1,
+                         {kDLFloat, 32, 1},
+                         &count,
+                         nullptr,
+                         0};
+    const DLManagedTensorVersioned *list[] = {&managed};
+    ovstage_write_data_t data = {};
+    data.managed_tensors = list;
+    data.tensor_count = 1;
+    data.cuda_sync.stream = Handle(producer);
+    ovstage_placement_t placement = Place(writer, written);
+    fr_sim_hold(producer, true);
+    Produce(producer, reinterpret_cast<fr_cu_device_ptr>(managed.dl_tensor.data), 3, 1);
+    stage.finish(ovstage_write_attribute_on_device(stage.instance, query,
+                                                   ovx_string_or_token_t{stage.token("values"), {}},
+                                                   1, data, OVSTAGE_PRIM_MODE_UPSERT, &placement));
+    EXPECT_EQ(deletions, 0) << "nothing was read yet";
+    fr_sim_hold(producer, false);
+    stage.destroy();
+    EXPECT_EQ(deletions, 1);
+    // A call that is refused lets go of it, too.
+    client::Stage other(0);
+    placement.stream = 2;
+    ovstage_query_handle_t few = other.query(3);
+    EXPECT_EQ(ovstage_write_attribute_on_device(other.instance, few,
+                                                ovx_string_or_token_t{other.token("values"), {}}, 1,
+                                                data, OVSTAGE_PRIM_MODE_UPSERT, &placement)
+                  .status,
+              OVSTAGE_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(deletions, 2);
+}
+
+// D20: destroy waits for device work, which uses its memory.
+TEST_P(PlacementClient, DestroyWaitsForDeviceWork)
+{
+    for (bool sealed : {false, true}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_event written = Event();
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, written);
+        Produce(producer, data, 3, 1);
+        stage.finish(Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement));
+        if (sealed)
+            stage.finish(stage.seal(1));
+        stage.destroy();
+        FR_SIM_OK(cu->cuEventSynchronize(written));
+    }
+}
+
+PLACEMENT_ORDERS(PlacementClient);
+
+} // namespace

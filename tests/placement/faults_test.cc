@@ -1,0 +1,106 @@
+// Each driver call of a frame fails once: the call or its op says so, and the stage goes on.
+#include "tests/placement/placement_fixture.h"
+
+namespace
+{
+
+class PlacementFaults : public PlacementTest
+{
+};
+
+// True when nothing of the frame failed. What was accepted is waited for in any case.
+bool Op(const client::Stage &stage, ovstage_enqueue_result_t result)
+{
+    if (result.status != OVSTAGE_OK) {
+        EXPECT_NE(client::last_error(), "");
+        return false;
+    }
+    ovstage_op_wait_result_t outcome = {};
+    EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
+              OVSTAGE_OK);
+    bool good = outcome.error_op_id_count == 0;
+    EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
+    return good;
+}
+
+TEST_P(PlacementFaults, EachCallFailsOnce)
+{
+    uint64_t k = 0;
+    bool struck = true;
+    while (struck) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream producer = Stream("producer"), consumer = Stream("consumer");
+        fr_cu_event written = Event(), readable = Event();
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source"),
+                         sum = Memory(sizeof(float), "sum");
+        ovstage_placement_t write_placement = Place(nullptr, written),
+                            read_placement = Place(nullptr, readable);
+        // The device is open, and something was written: what follows makes the usual calls, and
+        // some of the first ones.
+        Produce(producer, data, 3, 1);
+        ASSERT_TRUE(Op(stage, Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0},
+                                    &write_placement)));
+        ASSERT_TRUE(Op(stage, stage.seal(1)));
+        FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        ASSERT_TRUE(fr_sim_fail_call(nullptr, ++k, FR_CU_ERROR_UNKNOWN));
+        ovstage_read_handle_t read = 0;
+        bool good = Op(stage, Write(stage, query, attribute, 2, data, 3, {Handle(producer), 0},
+                                    &write_placement));
+        good = Op(stage, stage.seal(2)) && good;
+        good = Op(stage, Read(stage, query, attribute, 2, &read_placement, &read)) && good;
+        struck = !fr_sim_faults_pending();
+        fr_sim_clear_faults();
+        EXPECT_TRUE(good || struck) << k;
+        if (read != 0) { // what is read is one of the two, which are the same
+            ovstage_read_group_t group = {};
+            ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                      OVSTAGE_OK);
+            FR_SIM_OK(cu->cuStreamWaitEvent(consumer, readable, 0));
+            Sum(consumer, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), 3, sum);
+            EXPECT_EQ(Value(consumer, sum), 6) << k;
+            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+            EXPECT_TRUE(Op(stage, ovstage_release_read(stage.instance, read)));
+        }
+        // And on.
+        EXPECT_TRUE(Op(stage, Write(stage, query, attribute, 3, data, 3, {Handle(producer), 0},
+                                    &write_placement)))
+            << k;
+        EXPECT_TRUE(Op(stage, stage.seal(3)));
+        ASSERT_LT(k, 200u);
+    }
+    EXPECT_GT(k, 15u);
+}
+
+// The device fails for good: ops fail, seals complete, and what is read of it says so.
+TEST_P(PlacementFaults, ADeviceThatFailsIsDeadAndTheStageIsNot)
+{
+    reports_are_meant = true;
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values"), other = stage.token("host");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_event written = Event(), readable = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t write_placement = Place(nullptr, written),
+                        read_placement = Place(nullptr, readable);
+    fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
+    Produce(producer, data, 3, 1);
+    (void)Op(stage,
+             Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &write_placement));
+    (void)fr_sim_drain();
+    EXPECT_TRUE(Op(stage, stage.seal(1)));
+    EXPECT_FALSE(Op(stage, Write(stage, query, attribute, 2, data, 3, {Handle(producer), 0},
+                                 &write_placement)));
+    ovstage_read_handle_t read = 0;
+    EXPECT_FALSE(Op(stage, Read(stage, query, attribute, 1, &read_placement, &read)));
+    const std::vector<float> values = {1, 2, 3};
+    stage.finish(stage.write(query, other, 2, values));
+    EXPECT_TRUE(Op(stage, stage.seal(2)));
+    EXPECT_EQ(stage.read(query, other, 2), values);
+}
+
+PLACEMENT_ORDERS(PlacementFaults);
+
+} // namespace

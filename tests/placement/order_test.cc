@@ -1,0 +1,164 @@
+// What device work waits for, and what it does not.
+#include "tests/placement/placement_fixture.h"
+
+namespace
+{
+
+class DeviceOrder : public PlacementTest
+{
+  protected:
+    // The sum of a column's values on the device at an ordinal, by a consumer that waits for the
+    // read's event alone.
+    float SumAt(const client::Stage &stage, ovstage_query_handle_t query, ovx_token_t attribute,
+                uint64_t ordinal, uint32_t count)
+    {
+        fr_cu_stream reader = Stream("reader"), consumer = Stream("consumer");
+        fr_cu_event readable = Event();
+        fr_cu_device_ptr sum = Memory(sizeof(float), "sum");
+        ovstage_placement_t placement = Place(reader, readable);
+        ovstage_read_handle_t read = 0;
+        stage.finish(Read(stage, query, attribute, ordinal, &placement, &read));
+        ovstage_read_group_t group = {};
+        EXPECT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                  OVSTAGE_OK)
+            << client::last_error();
+        EXPECT_EQ(cu->cuStreamWaitEvent(consumer, readable, 0), 0u);
+        Sum(consumer, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), count, sum);
+        float value = Value(consumer, sum);
+        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
+        return value;
+    }
+};
+
+// The producer's event is recorded again before the op runs: it is the first record that counts.
+TEST_P(DeviceOrder, TheProducerIsCapturedInTheCall)
+{
+    client::Stage stage(0); // the op runs in the wait for it
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer"), other = Stream("other"), writer = Stream("writer");
+    fr_cu_event produced = Event(), written = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(writer, written);
+    Produce(producer, data, 3, 4);
+    FR_SIM_OK(cu->cuEventRecord(produced, producer));
+    ovstage_enqueue_result_t write =
+        Write(stage, query, attribute, 1, data, 3, {0, Handle(produced)}, &placement);
+    FR_SIM_OK(cu->cuEventRecord(produced, other));
+    stage.finish(write);
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(SumAt(stage, query, attribute, 1, 3), 15);
+}
+
+// Nor does work count that the producer's stream gets after the call.
+TEST_P(DeviceOrder, TheProducersStreamIsCapturedInTheCall)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer"), writer = Stream("writer"), stalled = Stream("held");
+    fr_cu_event written = Event(), never = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(writer, written);
+    Produce(producer, data, 3, 4);
+    ovstage_enqueue_result_t write =
+        Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement);
+    // From here on the stream waits for what does not come.
+    fr_sim_hold(stalled, true);
+    fr_cu_device_ptr unused = Memory(3 * sizeof(float), "unused");
+    Produce(stalled, unused, 3, 0);
+    FR_SIM_OK(cu->cuEventRecord(never, stalled));
+    FR_SIM_OK(cu->cuStreamWaitEvent(producer, never, 0));
+    stage.finish(write);
+    FR_SIM_OK(cu->cuEventSynchronize(written));
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(SumAt(stage, query, attribute, 1, 3), 15);
+    fr_sim_hold(stalled, false);
+}
+
+// The second write of an ordinal goes over the first one's, in another stream.
+TEST_P(DeviceOrder, ASecondWriteWaitsForTheFirst)
+{
+    for (bool sealed_before : {false, true}) {
+        client::Stage stage(2);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream streams[2] = {Stream("first writer"), Stream("second writer")};
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_event written = Event();
+        fr_cu_device_ptr data[2] = {Memory(3 * sizeof(float), "first source"),
+                                    Memory(3 * sizeof(float), "second source")};
+        uint64_t ordinal = 1;
+        auto write = [&](int k) {
+            ovstage_placement_t placement = Place(streams[k], written);
+            stage.finish(Write(stage, query, attribute, ordinal, data[k], 3, {Handle(producer), 0},
+                               &placement));
+        };
+        Produce(producer, data[0], 3, 1);
+        Produce(producer, data[1], 3, 7);
+        if (sealed_before) { // then its keys have their places
+            write(0);
+            stage.finish(stage.seal(ordinal++));
+        }
+        write(0);
+        write(1);
+        stage.finish(stage.seal(ordinal));
+        EXPECT_EQ(SumAt(stage, query, attribute, ordinal, 3), 24);
+    }
+}
+
+// Ordinals do not meet: each has rows of its own, sealed together or not.
+TEST_P(DeviceOrder, OrdinalsHaveRowsOfTheirOwn)
+{
+    client::Stage stage(2);
+    ovstage_query_handle_t query = stage.query(4);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_event written = Event();
+    std::vector<ovstage_enqueue_result_t> writes;
+    for (uint64_t ordinal = 6; ordinal >= 1; ordinal--) {
+        fr_cu_device_ptr data = Memory(4 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(Stream("writer"), written);
+        Produce(producer, data, 4, static_cast<float>(ordinal));
+        writes.push_back(
+            Write(stage, query, attribute, ordinal, data, 4, {Handle(producer), 0}, &placement));
+    }
+    for (auto write : writes)
+        stage.finish(write);
+    stage.finish(stage.seal(4));
+    EXPECT_EQ(SumAt(stage, query, attribute, 4, 4), 22);
+    EXPECT_EQ(SumAt(stage, query, attribute, 3, 4), 18);
+    stage.finish(stage.seal(6));
+    EXPECT_EQ(SumAt(stage, query, attribute, 6, 4), 30);
+    EXPECT_EQ(SumAt(stage, query, attribute, 5, 4), 26);
+}
+
+// A producer that stalls holds up its own ordinal alone: others are written, sealed up to it, read.
+TEST_P(DeviceOrder, AStalledProducerHoldsUpItsOrdinalAlone)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+    fr_cu_event events[2] = {Event(), Event()};
+    fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source"),
+                     data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t late_placement = Place(nullptr, events[0]),
+                        placement = Place(nullptr, events[1]);
+    fr_sim_hold(stalled, true);
+    Produce(stalled, late, 3, 1);
+    stage.finish(Write(stage, query, attribute, 2, late, 3, {Handle(stalled), 0}, &late_placement));
+    Produce(producer, data, 3, 2);
+    stage.finish(Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement));
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(SumAt(stage, query, attribute, 1, 3), 9);
+    EXPECT_EQ(cu->cuEventQuery(events[0]), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    fr_sim_hold(stalled, false);
+    stage.finish(stage.seal(2));
+    EXPECT_EQ(SumAt(stage, query, attribute, 2, 3), 6);
+}
+
+PLACEMENT_ORDERS(DeviceOrder);
+
+} // namespace

@@ -1,0 +1,287 @@
+// What placements do not do yet is refused with a text that names it, and spoils nothing.
+#include <memory>
+
+#include "tests/placement/placement_fixture.h"
+
+namespace
+{
+
+class Refusals : public PlacementTest
+{
+  protected:
+    std::unique_ptr<client::Stage> stage;
+    ovstage_query_handle_t query = 0;
+    ovx_token_t attribute = 0;
+    fr_cu_stream stream = nullptr;
+    fr_cu_event event = nullptr;
+    fr_cu_device_ptr source = 0;
+    int64_t count = 3;
+    DLTensor tensor = {};
+    ovstage_placement_t placement = {};
+
+    void SetUp() override
+    {
+        PlacementTest::SetUp();
+        stage = std::make_unique<client::Stage>(1);
+        query = stage->query(3);
+        attribute = stage->token("values");
+        stream = Stream("client");
+        event = Event();
+        source = Memory(3 * sizeof(float), "source");
+        placement = Place(stream, event);
+        tensor = {reinterpret_cast<void *>(source),
+                  {kDLCUDA, 0},
+                  1,
+                  {kDLFloat, 32, 1},
+                  &count,
+                  nullptr,
+                  0};
+        Produce(stream, source, 3, 1);
+    }
+
+    void TearDown() override
+    {
+        stage.reset();
+        PlacementTest::TearDown();
+    }
+
+    ovstage_write_data_t Data()
+    {
+        ovstage_write_data_t data = {};
+        data.tensors = &tensor;
+        data.tensor_count = 1;
+        data.cuda_sync.stream = Handle(stream);
+        return data;
+    }
+
+    ovstage_enqueue_result_t Send(const ovstage_write_data_t &data, uint64_t ordinal,
+                                  ovx_token_t name, ovstage_query_handle_t to)
+    {
+        return ovstage_write_attribute_on_device(stage->instance, to,
+                                                 ovx_string_or_token_t{name, {}}, ordinal, data,
+                                                 OVSTAGE_PRIM_MODE_UPSERT, &placement);
+    }
+
+    void Refused(ovstage_enqueue_result_t result, ovstage_api_status_t status, const char *part)
+    {
+        EXPECT_EQ(result.status, status) << client::last_error();
+        EXPECT_EQ(result.op_index, OVSTAGE_INVALID_OP_ID);
+        EXPECT_NE(client::last_error().find(part), std::string::npos) << client::last_error();
+    }
+
+    void WriteRefused(const ovstage_write_data_t &data, ovstage_api_status_t status,
+                      const char *part)
+    {
+        Refused(Send(data, 1, attribute, query), status, part);
+    }
+
+    // An accepted op that fails.
+    void Fails(ovstage_enqueue_result_t result, const char *part)
+    {
+        ASSERT_EQ(result.status, OVSTAGE_OK) << client::last_error();
+        ovstage_op_wait_result_t outcome = {};
+        ASSERT_EQ(ovstage_wait_op(stage->instance, result.op_index, client::forever, &outcome),
+                  OVSTAGE_OK);
+        EXPECT_EQ(outcome.error_op_id_count, 1u);
+        std::string text =
+            client::text(ovstage_get_last_op_error(stage->instance, result.op_index));
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+        EXPECT_EQ(ovstage_release_op(stage->instance, result.op_index), OVSTAGE_OK);
+    }
+
+    ovstage_enqueue_result_t ReadAt(ovstage_query_handle_t from, const ovstage_placement_t *at)
+    {
+        ovstage_read_handle_t read = 0;
+        return ovstage_read_attributes_on_device(stage->instance, from, &attribute, 1,
+                                                 {0, 1, false}, at, &read);
+    }
+
+    // The column on the device, sealed at 1.
+    void WriteAndSeal()
+    {
+        stage->finish(Send(Data(), 1, attribute, query));
+        stage->finish(stage->seal(1));
+    }
+
+    void StillRight()
+    {
+        ovstage_read_handle_t read = 0;
+        ovstage_read_group_t group = {};
+        fr_cu_device_ptr sum = Memory(sizeof(float), "sum");
+        stage->finish(Read(*stage, query, attribute, 1, &placement, &read));
+        ASSERT_EQ(ovstage_fetch_read_next(stage->instance, read, client::forever, &group),
+                  OVSTAGE_OK);
+        Sum(stream, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), 3, sum);
+        EXPECT_EQ(Value(stream, sum), 6);
+        EXPECT_EQ(ovstage_release_group(stage->instance, &group), OVSTAGE_OK);
+        stage->finish(ovstage_release_read(stage->instance, read));
+    }
+};
+
+TEST_P(Refusals, PlacementsThatAreWrong)
+{
+    const ovstage_placement_t good = placement;
+    placement.stream = 2;
+    WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "placement.stream 2");
+    placement = good;
+    placement.device.device_id = 7;
+    WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "7");
+    placement.device = {kDLVulkan, 0};
+    WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "placement.device type 7");
+    placement = good;
+    placement.device = {kDLCPU, 0};
+    WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "placement on the host");
+    placement = good;
+    placement.availability_event = 0;
+    WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "without availability_event");
+    EXPECT_EQ(ReadAt(query, &placement).status, OVSTAGE_ERROR_NOT_SUPPORTED);
+    placement = good;
+    ovstage_map_desc_t desc = {};
+    desc.attribute = ovx_string_or_token_t{attribute, {}};
+    desc.dtype = {kDLFloat, 32, 1};
+    ovstage_map_handle_t map = 1;
+    Refused(ovstage_map_attribute_on_device(stage->instance, query, &desc, 1, nullptr, 0,
+                                            &placement, &map),
+            OVSTAGE_ERROR_NOT_SUPPORTED, "map_attribute with a placement");
+    EXPECT_EQ(map, OVSTAGE_INVALID_MAP_HANDLE);
+    WriteAndSeal();
+    StillRight();
+}
+
+TEST_P(Refusals, PayloadsThatAreStillToCome)
+{
+    ovstage_write_data_t data = Data();
+    const uint32_t map[] = {2, 1, 0};
+    const uint64_t mask = 5;
+    const float host[3] = {1, 2, 3};
+    data.is_array = true;
+    WriteRefused(data, OVSTAGE_ERROR_NOT_SUPPORTED, "an array placed on CUDA device 0");
+    data = Data();
+    data.count = 3;
+    data.index_map = map;
+    WriteRefused(data, OVSTAGE_ERROR_NOT_SUPPORTED, "some of the query's prims");
+    data.index_map = nullptr;
+    data.mask = &mask;
+    WriteRefused(data, OVSTAGE_ERROR_NOT_SUPPORTED, "some of the query's prims");
+    data = Data();
+    data.count = 2;
+    int64_t two = 2, stride = 2;
+    tensor.shape = &two;
+    WriteRefused(data, OVSTAGE_ERROR_NOT_SUPPORTED, "some of the query's prims");
+    tensor.shape = &count;
+    tensor.strides = &stride;
+    WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "not compact");
+    tensor.strides = nullptr;
+    tensor.device = {kDLCPU, 0};
+    WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "device type 1");
+    tensor.device = {kDLCUDA, 1};
+    WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "number 1");
+    tensor.device = {kDLCUDA, 0};
+    tensor.data = const_cast<float *>(host);
+    WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "not on CUDA device 0");
+    tensor.data = reinterpret_cast<void *>(source);
+    tensor.dtype = {kDLUInt, 64, 1};
+    count = 1;
+    ovstage_query_handle_t one = stage->query(std::vector<std::string>{"/P/0"});
+    Refused(Send(Data(), 1, stage->token("usd-prim-type"), one), OVSTAGE_ERROR_NOT_SUPPORTED,
+            "reads on the host");
+    count = 3;
+    tensor.dtype = {kDLFloat, 32, 1};
+    Refused(Send(Data(), 1, stage->token("omni:xform"), query), OVSTAGE_ERROR_NOT_SUPPORTED,
+            "reads on the host");
+    WriteAndSeal();
+    StillRight();
+}
+
+TEST_P(Refusals, TheHostAndTheDeviceDoNotMixInAColumn)
+{
+    WriteAndSeal();
+    const std::vector<float> values = {7, 8, 9};
+    Fails(stage->write(query, attribute, 2, values), "lie on a device");
+    ovx_token_t other = stage->token("other");
+    stage->finish(stage->write(query, other, 2, values));
+    Fails(Send(Data(), 3, other, query), "lie on the host");
+    Refused(ReadAt(query, nullptr), OVSTAGE_ERROR_NOT_SUPPORTED, "lie on CUDA device 0");
+    ovstage_placement_t elsewhere = Place(nullptr, event, 1);
+    Refused(ReadAt(query, &elsewhere), OVSTAGE_ERROR_NOT_SUPPORTED, "lie on CUDA device 0");
+    stage->finish(stage->seal(3));
+    EXPECT_EQ(stage->read(query, other, 3), values);
+    ovstage_read_handle_t read = 0;
+    Refused(Read(*stage, query, other, 3, &placement, &read), OVSTAGE_ERROR_NOT_SUPPORTED,
+            "lie on the host");
+    StillRight();
+}
+
+TEST_P(Refusals, SomeOfTheRows)
+{
+    WriteAndSeal();
+    std::vector<std::string> some = {"/P/1", "/P/2"}, turned = {"/P/2", "/P/1", "/P/0"},
+                             more = {"/P/0", "/P/1", "/P/2", "/P/3"};
+    for (const auto &paths : {some, turned, more}) {
+        count = static_cast<int64_t>(paths.size());
+        Fails(Send(Data(), 2, attribute, stage->query(paths)), "all");
+    }
+    count = 3;
+    Refused(ReadAt(stage->query(some), &placement), OVSTAGE_ERROR_NOT_SUPPORTED, "made together");
+    Refused(ReadAt(stage->query(turned), &placement), OVSTAGE_ERROR_NOT_SUPPORTED, "made together");
+    // The rows that there are lie as they are asked for.
+    for (const auto &paths : {std::vector<std::string>{"/P/0", "/P/1"}, more})
+        stage->finish(ReadAt(stage->query(paths), &placement));
+    stage->finish(stage->seal(2));
+    StillRight();
+}
+
+// New keys that are still to be sealed: the same ones again, in order, or none.
+TEST_P(Refusals, NewKeysThatMeetOthers)
+{
+    stage->finish(Send(Data(), 1, attribute, query));
+    ovstage_query_handle_t turned = stage->query(std::vector<std::string>{"/P/2", "/P/1", "/P/0"});
+    Fails(Send(Data(), 1, attribute, turned), "others");
+    Fails(Send(Data(), 5, attribute, turned), "others");
+    ovstage_query_handle_t apart = stage->query(std::vector<std::string>{"/Q/0", "/Q/1", "/Q/2"});
+    Fails(Send(Data(), 5, attribute, apart), "others");
+    stage->finish(stage->seal(1));
+    stage->finish(Send(Data(), 5, attribute, apart)); /* nothing is left to meet */
+    stage->finish(stage->seal(5));
+    StillRight();
+}
+
+TEST_P(Refusals, WhatLooksAtValues)
+{
+    WriteAndSeal();
+    // A filter by values.
+    std::string one = "1", copy = "/Copy";
+    ovx_string_t value = client::text(one);
+    ovstage_predicate_t predicate = {};
+    predicate.attribute = ovx_string_or_token_t{attribute, {}};
+    predicate.op = OVSTAGE_FILTER_OP_IN;
+    predicate.values = &value;
+    predicate.value_count = 1;
+    ovstage_filter_t filter = {&predicate, 1};
+    ovstage_query_handle_t found = 0;
+    ovstage_enqueue_result_t asked = ovstage_query(stage->instance, &filter, nullptr, 0, &found);
+    Fails(asked, "values that lie on a device");
+    // A clone of its prims.
+    ovx_string_t target = client::text(copy);
+    std::string from = "/P/0";
+    Fails(ovstage_clone(stage->instance, client::text(from), &target, 1, 3), "lies on a device");
+    StillRight();
+}
+
+// Deletes move no rows.
+TEST_P(Refusals, DeletesGoOn)
+{
+    WriteAndSeal();
+    ovx_string_or_token_t name = {attribute, {}};
+    ovstage_query_handle_t one = stage->query(std::vector<std::string>{"/P/1"});
+    stage->finish(ovstage_delete_attributes(stage->instance, one, &name, 1, 2));
+    stage->finish(stage->seal(2));
+    ovstage_read_handle_t read = 0;
+    Refused(Read(*stage, query, attribute, 2, &placement, &read), OVSTAGE_ERROR_NOT_SUPPORTED,
+            "made together");
+    StillRight();
+}
+
+PLACEMENT_ORDERS(Refusals);
+
+} // namespace

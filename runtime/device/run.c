@@ -117,6 +117,15 @@ bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t s
     return fr_device_run_copy_from(run, to, source, size_bytes, fault);
 }
 
+bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_fault *fault)
+{
+    fr_opened *opened = run->opened;
+    if (opened->devices->table->move_rows(run->stream, move, fault))
+        return true;
+    fr_opened_note(opened, fault);
+    return false;
+}
+
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
 {
     fr_staged *staged = fr_staging_take(run->opened, size_bytes, fault);

@@ -42,6 +42,7 @@ bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault
 /* Within the device. */
 bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
                         fr_device_fault *fault);
+bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_fault *fault);
 /* Memory for what is to be uploaded, which the host fills; then its upload. NULL: the fault says
  * why. */
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);

@@ -1,3 +1,4 @@
+#include "runtime/device/placed.h"
 #include "runtime/read/derived.h"
 #include "runtime/write/access.h"
 
@@ -45,6 +46,9 @@ void fr_read_ref(void *object)
 
 void fr_read_release_part(fr_stage *stage, fr_read_part *part)
 {
+    if (part->own)
+        fr_placed_dispose(part->own);
+    part->own = NULL;
     if (part->attribute)
         fr_store_read_release(stage->store, part);
     else

@@ -523,6 +523,12 @@ ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query,
     return enough ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;
 }
 
+bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
+                                 struct fr_device_fault *fault)
+{
+    return fr_snapshot_gather_placed(part->state, run, part->own, fault);
+}
+
 void fr_store_read_release(fr_store *store, fr_read_part *part)
 {
     uintptr_t state = (uintptr_t)part->state;

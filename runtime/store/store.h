@@ -19,6 +19,8 @@
 #include "scheduler/ordinal_tree.h"
 
 typedef struct fr_store fr_store;
+struct fr_device_run; /* runtime/device/run.h */
+struct fr_device_fault;
 typedef struct fr_column fr_column;
 typedef struct fr_version fr_version;
 
@@ -234,6 +236,7 @@ typedef struct fr_read_part {
      * rows as they are wanted, NULL: they would have to be gathered. */
     struct fr_opened *device;
     struct fr_placed *placed;
+    struct fr_placed *own;            /* `placed`, where it was made for this part */
     const DLTensor *tensors;          /* of an array, once materialized: one a row */
     struct fr_buffer *tensors_buffer; /* where they lie */
     void *state;                      /* the store's: pins, positions, gathered buffer */
@@ -266,6 +269,9 @@ ovstage_api_status_t fr_store_read_pin(fr_store *store, fr_attribute *attribute,
  * buffer (cached). OUT_OF_MEMORY. */
 ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query,
                                                fr_read_part *part);
+/* The same on a device, into part->own, which the run writes. False: the fault says why. */
+bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
+                                 struct fr_device_fault *fault);
 /* Lets go of what a part holds. Any thread, any order, once. */
 void fr_store_read_release(fr_store *store, fr_read_part *part);
 

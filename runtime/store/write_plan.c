@@ -239,8 +239,8 @@ static ovstage_api_status_t fr_plan_check_host(const fr_plan *plan, fr_write_pla
 static ovstage_api_status_t fr_plan_check_home(fr_plan *plan, const fr_column *column,
                                                fr_write_plan *out)
 {
-    ovstage_api_status_t status = plan->device ? fr_plan_check_device(plan, column, out)
-                                               : fr_plan_check_host(plan, out);
+    ovstage_api_status_t status =
+        plan->device ? fr_plan_check_device(plan, column, out) : fr_plan_check_host(plan, out);
     if (status != OVSTAGE_OK)
         fr_plan_end_targets(plan);
     return status;

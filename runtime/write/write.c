@@ -254,6 +254,8 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
                                                &payload, *room);
         *room += fr_payload_array_bytes(data);
     }
+    const DLTensor *tensor = fr_payload_tensor(data, 0);
+    entry->from_host = call->device && tensor->device.device_type != kDLCUDA;
     entry->attribute = attribute;
     entry->counted = (uint8_t)counted;
     entry->any_role = entry->schema.semantic == OVSTAGE_SEMANTIC_NONE;

@@ -53,10 +53,15 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
     const fr_row_source *rows = &payload->rows;
     const ovstage_write_data_t *data = &call->writes[e].data;
     const char *what = NULL;
-    if (call->request->some || data->index_map || data->mask || rows->count != call->elements)
+    bool from_host = fr_payload_tensor(data, 0)->device.device_type != kDLCUDA;
+    if (call->request->some || data->mask || rows->count != call->elements)
         what = "some of the query's prims";
-    else if (!rows->compact)
+    else if (!from_host && data->index_map)
+        what = "rows by an index_map";
+    else if (!from_host && !rows->compact)
         what = "rows that are not compact";
+    else if (from_host && fr_sync_is_given(&data->cuda_sync))
+        what = "rows of the host with a cuda_sync";
     else if (fr_write_is_read_on_host(call->stage, token))
         what = "an attribute that the stage reads on the host";
     if (!what)
@@ -89,7 +94,8 @@ static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fau
     const fr_device_table *table = call->device->devices->table;
     fr_device_stream stream;
     for (uint32_t e = 0; e < call->count; e++)
-        if (!fr_write_describe(call, &call->write->entries[e], fault))
+        if (!call->write->entries[e].from_host &&
+            !fr_write_describe(call, &call->write->entries[e], fault))
             return false;
     /* A stream that cannot be used is refused here, not when the op runs. */
     if (device->stream != 0 &&
@@ -182,6 +188,24 @@ static void fr_write_device_fail(fr_op *op, const fr_device_fault *fault)
     fr_op_fail(op, fr_placement_status(fault), "a write on a device: %s", fault->text);
 }
 
+/* The rows into a payload that has room for just these. The host's are packed first, so that the
+ * client may change them when the op is complete (L9). */
+static bool fr_write_bring(fr_device_run *run, const fr_write_entry *entry,
+                           const fr_row_source *rows, fr_placed *to, fr_device_fault *fault)
+{
+    size_t size_bytes = (size_t)rows->count * rows->row_bytes;
+    if (!fr_device_run_writes(run, to, fault))
+        return false;
+    if (!entry->from_host)
+        return fr_device_run_copy(run, to->address, (uint64_t)(uintptr_t)rows->base, size_bytes,
+                                  fault);
+    void *staged = fr_device_run_stage(run, size_bytes, fault);
+    if (!staged)
+        return false;
+    fr_rows_copy(rows, 0, rows->count, staged);
+    return fr_device_run_upload(run, to->address, staged, size_bytes, fault);
+}
+
 /* Memory for what the entry writes, and the copy into it. False: the op has failed, and nothing of
  * the plan is left. */
 static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, const fr_write *what,
@@ -195,11 +219,8 @@ static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, co
         return false;
     }
     fr_placed *to = fr_store_write_placed(plan);
-    size_t size_bytes = (size_t)what->rows->count * what->rows->row_bytes;
-    if (fr_device_run_writes(run, to, &fault) &&
-        fr_device_run_copy(run, to->address, (uint64_t)(uintptr_t)what->rows->base, size_bytes,
-                           &fault) &&
-        fr_device_run_record(run, &fault))
+    const fr_write_entry *entry = &write->entries[write->next_entry];
+    if (fr_write_bring(run, entry, what->rows, to, &fault) && fr_device_run_record(run, &fault))
         return true;
     fr_write_device_fail(op, &fault);
     fr_store_write_cancel(store, plan);

@@ -1,0 +1,176 @@
+// Rows that are wanted otherwise than they lie, and rows that go from the host to a device.
+#include "tests/placement/placement_fixture.h"
+
+namespace
+{
+
+class Mixing : public PlacementTest
+{
+  protected:
+    // The values of a column on the device, in query order, by a consumer that waits for the read's
+    // event alone.
+    std::vector<float> ReadValues(const client::Stage &stage, ovstage_query_handle_t query,
+                                  ovx_token_t attribute, uint64_t ordinal)
+    {
+        fr_cu_stream consumer = Stream("consumer");
+        fr_cu_event readable = Event();
+        ovstage_placement_t placement = Place(nullptr, readable);
+        ovstage_read_handle_t read = 0;
+        std::vector<float> values;
+        ovstage_enqueue_result_t result = Read(stage, query, attribute, ordinal, &placement, &read);
+        stage.finish(result);
+        ovstage_read_group_t group = {};
+        if (result.status != OVSTAGE_OK ||
+            ovstage_fetch_read_next(stage.instance, read, client::forever, &group) != OVSTAGE_OK)
+            return values;
+        const DLTensor &tensor = group.data.tensors[0];
+        EXPECT_EQ(tensor.device.device_type, kDLCUDA);
+        values.resize(group.data.count);
+        EXPECT_EQ(cu->cuStreamWaitEvent(consumer, readable, 0), 0u);
+        EXPECT_EQ(cu->cuMemcpyDtoHAsync(values.data(),
+                                        reinterpret_cast<fr_cu_device_ptr>(tensor.data),
+                                        values.size() * sizeof(float), consumer),
+                  0u);
+        EXPECT_EQ(cu->cuStreamSynchronize(consumer), 0u);
+        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
+        return values;
+    }
+
+    // first, first + 1, ... from a producer that is not done.
+    void WriteFromDevice(const client::Stage &stage, ovstage_query_handle_t query,
+                         ovx_token_t attribute, uint64_t ordinal, uint32_t count, float first)
+    {
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_event written = Event();
+        fr_cu_device_ptr data = Memory(count * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, written);
+        Produce(producer, data, count, first);
+        stage.finish(Write(stage, query, attribute, ordinal, data, count, {Handle(producer), 0},
+                           &placement));
+    }
+
+    static std::vector<std::string> Paths(const std::string &under,
+                                          const std::vector<uint32_t> &numbers)
+    {
+        std::vector<std::string> paths;
+        for (uint32_t number : numbers)
+            paths.push_back("/" + under + "/" + std::to_string(number));
+        return paths;
+    }
+};
+
+TEST_P(Mixing, RowsInAnotherOrder)
+{
+    client::Stage stage(2);
+    ovx_token_t attribute = stage.token("values");
+    const uint32_t count = 60;
+    WriteFromDevice(stage, stage.query(count), attribute, 1, count, 100);
+    stage.finish(stage.seal(1));
+    std::vector<uint32_t> turned, some, few = {7, 8, 9, 3};
+    for (uint32_t k = 0; k < count; k++) {
+        turned.push_back(count - 1 - k);
+        if (k % 3 != 1)
+            some.push_back(k);
+    }
+    for (const auto &numbers : {turned, some, few}) {
+        std::vector<float> wanted;
+        for (uint32_t number : numbers)
+            wanted.push_back(100 + static_cast<float>(number));
+        EXPECT_EQ(ReadValues(stage, stage.query(Paths("P", numbers)), attribute, 1), wanted);
+    }
+}
+
+TEST_P(Mixing, RowsOfKeysThatWereMadeApart)
+{
+    client::Stage stage(2);
+    ovx_token_t attribute = stage.token("values");
+    const uint32_t count = 40;
+    std::vector<uint32_t> all;
+    std::vector<std::string> mixed;
+    std::vector<float> wanted;
+    for (uint32_t k = 0; k < count; k++) {
+        all.push_back(k);
+        mixed.push_back(Paths("A", {k})[0]);
+        mixed.push_back(Paths("B", {count - 1 - k})[0]);
+        wanted.push_back(static_cast<float>(k));
+        wanted.push_back(1000 + static_cast<float>(count - 1 - k));
+    }
+    WriteFromDevice(stage, stage.query(Paths("A", all)), attribute, 1, count, 0);
+    stage.finish(stage.seal(1));
+    WriteFromDevice(stage, stage.query(Paths("B", all)), attribute, 2, count, 1000);
+    stage.finish(stage.seal(2));
+    EXPECT_EQ(ReadValues(stage, stage.query(mixed), attribute, 2), wanted);
+    ovx_string_or_token_t name = {attribute, {}};
+    stage.finish(
+        ovstage_delete_attributes(stage.instance, stage.query(Paths("A", {0})), &name, 1, 3));
+    stage.finish(stage.seal(3));
+    wanted.erase(wanted.begin());
+    EXPECT_EQ(ReadValues(stage, stage.query(mixed), attribute, 3), wanted);
+}
+
+// What is gathered is read by the device after the group is gone, and its memory is used again.
+TEST_P(Mixing, AGatherHoldsWhatItReads)
+{
+    client::Stage stage(1);
+    ovx_token_t attribute = stage.token("values");
+    ovstage_query_handle_t query = stage.query(3), turned = stage.query(Paths("P", {2, 1, 0}));
+    WriteFromDevice(stage, query, attribute, 1, 3, 1);
+    stage.finish(stage.seal(1));
+    fr_cu_stream held = Stream("held reader");
+    fr_cu_event readable = Event();
+    ovstage_placement_t placement = Place(held, readable);
+    fr_sim_hold(held, true);
+    ovstage_read_handle_t read = 0;
+    stage.finish(Read(stage, turned, attribute, 1, &placement, &read));
+    stage.finish(ovstage_release_read(stage.instance, read));
+    for (uint64_t ordinal = 2; ordinal < 12; ordinal++) {
+        WriteFromDevice(stage, query, attribute, ordinal, 3, static_cast<float>(10 * ordinal));
+        stage.finish(stage.seal(ordinal));
+        EXPECT_EQ(ReadValues(stage, query, attribute, ordinal)[0],
+                  static_cast<float>(10 * ordinal));
+    }
+    fr_sim_hold(held, false);
+}
+
+TEST_P(Mixing, RowsOfTheHostGoToADevice)
+{
+    client::Stage stage(2);
+    ovx_token_t attribute = stage.token("values");
+    ovstage_query_handle_t query = stage.query(4);
+    fr_cu_event written = Event();
+    ovstage_placement_t placement = Place(nullptr, written);
+    std::vector<float> values = {1, -1, 2, -1, 3, -1, 4, -1};
+    int64_t shape = 4, stride = 2;
+    const uint32_t map[] = {3, 2, 1, 0};
+    DLTensor tensor{values.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, &stride, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    data.count = 4;
+    data.index_map = map;
+    stage.finish(ovstage_write_attribute_on_device(stage.instance, query,
+                                                   ovx_string_or_token_t{attribute, {}}, 1, data,
+                                                   OVSTAGE_PRIM_MODE_UPSERT, &placement));
+    values.assign(8, 99); // it has been read
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(ReadValues(stage, query, attribute, 1), (std::vector<float>{4, 3, 2, 1}));
+}
+
+TEST_P(Mixing, AColumnOfTheHostIsReadOnADevice)
+{
+    client::Stage stage(2);
+    ovx_token_t attribute = stage.token("values");
+    ovstage_query_handle_t query = stage.query(5);
+    const std::vector<float> values = {1, 2, 3, 4, 5};
+    stage.finish(stage.write(query, attribute, 1, values));
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(ReadValues(stage, query, attribute, 1), values);
+    EXPECT_EQ(ReadValues(stage, stage.query(Paths("P", {4, 0})), attribute, 1),
+              (std::vector<float>{5, 1}));
+    EXPECT_EQ(stage.read(query, attribute, 1), values);
+}
+
+PLACEMENT_ORDERS(Mixing);
+
+} // namespace

@@ -3,15 +3,17 @@
 #include "bench/process.h"
 #include "bench/stage.h"
 
-enum { FLAT_ROWS = 256, FLAT_FEW = 8 };
+enum { FLAT_ROWS = 256, FLAT_FEW = 8, FLAT_SOME = 5 };
 
 typedef struct flat_state {
     const bench_options *options;
     bench_stage stage;
     ovx_token_t attribute;
     ovstage_query_handle_t all, few;
+    ovstage_query_handle_t some[FLAT_ROWS]; /* prims next to each other, from each on */
+    uint32_t random;
     float rows[FLAT_ROWS][3];
-    bench_payload payload, few_payload;
+    bench_payload payload, few_payload, some_payload;
     managed_tensors managed;
     ovstage_read_group_t leaked;
     double by_statistics; /* the other way of counting in the same round */
@@ -23,6 +25,7 @@ static void *open_flat(const bench_options *options)
     self->options = options;
     payload_set(&self->payload, self->rows, FLAT_ROWS, stage_float3);
     payload_set(&self->few_payload, self->rows, FLAT_FEW, stage_float3);
+    payload_set(&self->some_payload, self->rows, FLAT_SOME, stage_float3);
     return self;
 }
 
@@ -35,9 +38,12 @@ static void begin(flat_state *self)
 {
     stage_open(&self->stage, self->options->worker_count, true);
     self->attribute = stage_token(&self->stage, "bench:value");
-    ovx_primpath_t *paths = stage_paths(&self->stage, "/Flat/P", 0, FLAT_ROWS);
+    ovx_primpath_t *paths = stage_paths(&self->stage, "/Flat/P", 0, FLAT_ROWS + FLAT_SOME);
     self->all = stage_query(&self->stage, paths, FLAT_ROWS);
     self->few = stage_query(&self->stage, paths, FLAT_FEW);
+    self->random = 1;
+    for (uint32_t k = 0; k < FLAT_ROWS; k++)
+        self->some[k] = stage_query(&self->stage, paths + k, FLAT_SOME);
     bench_free(paths);
 }
 
@@ -45,6 +51,8 @@ static void end(flat_state *self)
 {
     stage_release_query(&self->stage, self->all);
     stage_release_query(&self->stage, self->few);
+    for (uint32_t k = 0; k < FLAT_ROWS; k++)
+        stage_release_query(&self->stage, self->some[k]);
     stage_close(&self->stage);
 }
 
@@ -90,11 +98,11 @@ static void write_beside_leaked_group(flat_state *self)
         self->leaked = stage_hold(&self->stage, self->all, self->attribute, 1);
 }
 
-static void delete_all(flat_state *self)
+static void delete_prims(flat_state *self, ovstage_query_handle_t prims)
 {
     bench_stage *stage = &self->stage;
     ovstage_op_id_t deletion =
-        stage_take(ovstage_delete_attributes(stage->instance, self->all, NULL, 0, ++stage->ordinal),
+        stage_take(ovstage_delete_attributes(stage->instance, prims, NULL, 0, ++stage->ordinal),
                    "delete_attributes");
     stage_finish(stage, stage_seal(stage, stage->ordinal));
     stage_release(stage, deletion);
@@ -108,7 +116,18 @@ static void make_and_delete(flat_state *self)
     ovstage_ordinal_range_t newest = {stage->ordinal, stage->ordinal, true};
     ovstage_read_group_t group = stage_hold_range(stage, self->all, self->attribute, newest);
     stage_let_go(stage, &group);
-    delete_all(self);
+    delete_prims(self, self->all);
+}
+
+/* A few that others overlap, by chance. */
+static void make_or_delete_some(flat_state *self)
+{
+    self->random = self->random * 1664525u + 1013904223u;
+    ovstage_query_handle_t some = self->some[(self->random >> 8) % FLAT_ROWS];
+    if (self->random >> 31)
+        stage_publish(&self->stage, some, self->attribute, &self->some_payload);
+    else
+        delete_prims(self, some);
 }
 
 typedef struct flat_kind {
@@ -116,12 +135,13 @@ typedef struct flat_kind {
     uint32_t count; /* of steps; a tenth first, so that all is as large as it gets */
 } flat_kind;
 
-enum { ALL, FEW, ARRAYS, ADOPTED, LEAKED, STATISTICS, PRIMS };
+enum { ALL, FEW, ARRAYS, ADOPTED, LEAKED, SOME, STATISTICS, PRIMS };
 
 static const flat_kind kinds[] = {
     [ALL] = {write_all, 100000},        [FEW] = {write_few, 100000},
     [ARRAYS] = {write_arrays, 100000},  [ADOPTED] = {write_adopted, 100000},
     [PRIMS] = {make_and_delete, 10000}, [LEAKED] = {write_beside_leaked_group, 100000},
+    [SOME] = {make_or_delete_some, 100000},
 };
 
 static double counted_bytes(flat_state *self)
@@ -167,12 +187,14 @@ static const bench_row rows[] = {
                        BENCH_OURS("a few rows", measure_flat, FEW),
                        BENCH_OURS("arrays", measure_flat, ARRAYS),
                        BENCH_OURS("tensors taken over", measure_flat, ADOPTED),
-                       BENCH_OURS("all rows, a group never released", measure_flat, LEAKED)},
+                       BENCH_OURS("all rows, a group never released", measure_flat, LEAKED),
+                       BENCH_OURS("prims made and deleted that overlap", measure_flat, SOME)},
         .goals = {{BENCH_AT_MOST, 0, 0, 1, false},
                   {BENCH_AT_MOST, 2, 0, 1, false},
                   {BENCH_AT_MOST, 3, 0, 1, false},
                   {BENCH_AT_MOST, 4, 0, 1, false},
-                  {BENCH_AT_MOST, 5, 0, 1, false}},
+                  {BENCH_AT_MOST, 5, 0, 1, false},
+                  {BENCH_AT_MOST, 6, 0, 1, false}},
         .most_rounds = 1,
     },
     {

@@ -58,12 +58,20 @@ void fr_changes_destroy(fr_changes *changes)
     }
 }
 
+static size_t fr_change_previous_bytes(const fr_change *change)
+{
+    return fr_change_has_few(change) ? 0 : change->previous_capacity * sizeof(*change->previous);
+}
+
 size_t fr_change_bytes(const fr_change *change)
 {
-    size_t bytes = sizeof(*change) + fr_row_set_bytes(&change->rows);
-    if (!fr_change_has_few(change))
-        bytes += change->previous_capacity * sizeof(*change->previous);
-    return bytes;
+    return sizeof(*change) + fr_row_set_bytes(&change->rows) + fr_change_previous_bytes(change);
+}
+
+size_t fr_change_sealed_bytes(const fr_change *change)
+{
+    return sizeof(*change) + fr_row_set_rows_bytes(&change->rows) +
+           fr_change_previous_bytes(change);
 }
 
 void fr_change_count(fr_change *change)

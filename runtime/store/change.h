@@ -57,6 +57,8 @@ bool fr_change_room(fr_change *change, size_t places);
 bool fr_change_reserve(fr_change *change, uint32_t rows);
 /* What it and its rows and previous ordinals take. */
 size_t fr_change_bytes(const fr_change *change);
+/* The same of a sealed one, by a seal: without an index, which readers may be making. */
+size_t fr_change_sealed_bytes(const fr_change *change);
 /* Counts the memory that its rows and previous ordinals were given; by who may give it such, under
  * the segment's lock, when others see the change. */
 void fr_change_count(fr_change *change);

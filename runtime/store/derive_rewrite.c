@@ -252,7 +252,7 @@ static void fr_rewrite_put(const fr_rewrite *rewrite, fr_segment *segment, fr_re
     else
         fr_segment_link(segment, made);
     if (!old || old->history_bytes > 0)
-        fr_segment_count(segment, made, made->buffer->capacity_bytes);
+        fr_segment_count(segment, made, fr_version_history_bytes(made));
     if (old)
         fr_segment_count(segment, old, 0);
 }

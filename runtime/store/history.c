@@ -240,11 +240,6 @@ static fr_version *fr_history_last_kept(fr_store *store, fr_segment *segment, ui
     return last;
 }
 
-static uint64_t fr_history_version_bytes(const fr_version *version)
-{
-    return version->buffer->capacity_bytes + version->element_bytes;
-}
-
 /* An empty slot; or one whose version somebody reads still, when nobody reads the new one. */
 static fr_spare *fr_history_spare_slot(fr_store *store, fr_segment *segment, const fr_version *cut)
 {
@@ -288,7 +283,7 @@ static bool fr_history_keep_spare(fr_store *store, fr_segment *segment, const fr
     }
     spare->change_count = count;
     spare->version = cut;
-    fr_segment_count(segment, cut, fr_history_version_bytes(cut));
+    fr_segment_count(segment, cut, fr_version_history_bytes(cut));
     return true;
 }
 
@@ -324,7 +319,7 @@ static fr_version *fr_history_base(const fr_segment *segment)
 void fr_history_recount(fr_segment *segment, fr_version *version)
 {
     if (version->history_bytes > 0)
-        fr_segment_count(segment, version, fr_history_version_bytes(version));
+        fr_segment_count(segment, version, fr_version_history_bytes(version));
 }
 
 static void fr_history_tell(fr_store *store, fr_segment *segment)
@@ -341,7 +336,7 @@ static void fr_history_count(fr_store *store, fr_segment *segment)
     for (fr_version *version = base ? base->older : NULL; version && version->history_bytes == 0;
          version = version->older) {
         store->seal_steps++;
-        fr_segment_count(segment, version, fr_history_version_bytes(version));
+        fr_segment_count(segment, version, fr_version_history_bytes(version));
     }
     fr_history_tell(store, segment);
 }

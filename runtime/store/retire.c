@@ -8,13 +8,8 @@
 #include "runtime/store/superseded.h"
 #include "runtime/store/whole.h"
 
-/* What the states of the list may take in any case. */
-#ifdef FR_SHRINK
-#define FR_RETIRE_LEAST ((uint64_t)1 << 10)
-#else
-#define FR_RETIRE_LEAST ((uint64_t)64 << 10)
-#endif
-/* And how often what all values of all rows take, since one by one they take more. */
+/* What the states of the list may take: so many times what all values of all rows would take in the
+ * archive, where one of a state's rows costs more. */
 #define FR_RETIRE_TIMES 4u
 
 static bool fr_retire_list_is_large(const fr_store *store, const fr_segment *segment)
@@ -23,8 +18,9 @@ static bool fr_retire_list_is_large(const fr_store *store, const fr_segment *seg
     for (uint32_t k = 0; k < FR_SEGMENT_SPARES; k++)
         if (segment->spares[k].version)
             bytes -= segment->spares[k].version->history_bytes;
-    uint64_t all = (uint64_t)segment->row_count * segment->column->row_bytes + segment->live_bytes;
-    return bytes > FR_RETIRE_LEAST + FR_RETIRE_TIMES * all * (store->config.history_versions + 1);
+    uint64_t row_bytes = segment->column->row_bytes + sizeof(fr_archived);
+    uint64_t all = segment->row_count * row_bytes + segment->live_bytes;
+    return bytes > FR_RETIRE_TIMES * all * (store->config.history_versions + 1);
 }
 
 bool fr_retire_wants(const fr_store *store, const fr_segment *segment)
@@ -33,7 +29,7 @@ bool fr_retire_wants(const fr_store *store, const fr_segment *segment)
     uint64_t most = (uint64_t)store->config.history_versions + 1 + FR_HISTORY_LISTED;
     bool holds_others = oldest->kind == FR_VERSION_FULL && oldest->newer->since;
     return segment->sealed_count > most || fr_superseded_few(oldest) || holds_others ||
-           fr_whole_is_uniform(segment) || fr_retire_list_is_large(store, segment);
+           fr_whole_is_cheap(segment) || fr_retire_list_is_large(store, segment);
 }
 
 /* The newest entries that are asked which rows nobody wants of an older state. */

@@ -344,10 +344,15 @@ bool fr_row_set_same_rows(const fr_row_set *set, const fr_row_set *other, uint64
     return same;
 }
 
-size_t fr_row_set_bytes(const fr_row_set *set)
+size_t fr_row_set_rows_bytes(const fr_row_set *set)
 {
     if (set->bitmap)
         return fr_row_set_bitmap_bytes(set->universe);
-    size_t rows = set->rows == set->few ? 0 : set->capacity;
-    return (rows + set->hash_capacity) * sizeof(uint32_t);
+    return set->rows == set->few ? 0 : set->capacity * sizeof(uint32_t);
+}
+
+size_t fr_row_set_bytes(const fr_row_set *set)
+{
+    size_t index = set->bitmap ? 0 : set->hash_capacity * sizeof(uint32_t);
+    return fr_row_set_rows_bytes(set) + index;
 }

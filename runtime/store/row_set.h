@@ -117,5 +117,7 @@ static inline bool fr_row_set_is_bitmap(const fr_row_set *set)
 
 /* Of memory that it has besides itself. */
 size_t fr_row_set_bytes(const fr_row_set *set);
+/* The same without the index: reads nothing of it. */
+size_t fr_row_set_rows_bytes(const fr_row_set *set);
 
 #endif

@@ -105,7 +105,7 @@ struct fr_segment {
     uint32_t written_seals;   /* the seals': how many in a row have written it, the last of which */
     uint64_t written_seal;    /* was this one */
     fr_segment *rehome_next;  /* the seal's list of those that may move */
-    uint64_t history_bytes;   /* payloads of older states and spares, and the archive */
+    uint64_t history_bytes;   /* of older states and spares, and the archive */
     uint64_t history_counted; /* of these the store has counted so many */
     uint64_t archive_bytes;   /* and so many are the archive's */
     fr_superseding superseding; /* the seals' (superseded.h): of the oldest entry */

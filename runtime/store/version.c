@@ -110,6 +110,14 @@ fr_version *fr_version_get(fr_versions *versions, fr_segment *segment, uint64_t 
     return version;
 }
 
+uint64_t fr_version_history_bytes(const fr_version *version)
+{
+    uint64_t bytes = sizeof(*version) + version->buffer->capacity_bytes + version->element_bytes;
+    if (version->froms)
+        bytes += version->froms->capacity_bytes;
+    return bytes + (version->since ? fr_change_sealed_bytes(version->since) : 0);
+}
+
 void fr_version_put(fr_versions *versions, fr_version *version)
 {
     fr_buffer_release(versions->buffers, version->buffer);

@@ -74,6 +74,9 @@ void fr_versions_destroy(fr_versions *versions);
 /* For figures. */
 uint64_t fr_versions_live(const fr_versions *versions);
 uint64_t fr_versions_pins(fr_versions *versions);
+/* What an older state takes: payload and elements, the record, and in which rows it differs from
+ * the state before it. By seals. */
+uint64_t fr_version_history_bytes(const fr_version *version);
 /* No pins, no buffer, no change. NULL without memory. */
 fr_version *fr_version_get(fr_versions *versions, fr_segment *segment, uint64_t ordinal,
                            fr_version_kind kind);

@@ -3,6 +3,7 @@
 #include "runtime/store/history.h"
 #include "runtime/store/seal.h"
 #include "runtime/store/store_state.h"
+#include "runtime/store/superseded.h"
 
 static uint64_t *fr_whole_froms(const fr_version *version)
 {
@@ -50,9 +51,10 @@ bool fr_whole_may_keep(const fr_segment *segment)
     return oldest->kind == FR_VERSION_FULL && !oldest->newer->since;
 }
 
-bool fr_whole_is_uniform(const fr_segment *segment)
+bool fr_whole_is_cheap(const fr_segment *segment)
 {
-    return fr_whole_may_keep(segment) && !segment->oldest->since;
+    bool looks_at_rows = segment->oldest->since && segment->row_count > FR_HISTORY_FEW;
+    return fr_whole_may_keep(segment) && !looks_at_rows;
 }
 
 /* Since when the state has what it has in each row. Most were not written since all were. */
@@ -99,8 +101,7 @@ bool fr_whole_keep(fr_store *store, fr_segment *segment)
         fr_buffer_release(store->buffers, froms);
         return false;
     }
-    uint64_t bytes = state->buffer->capacity_bytes + state->element_bytes;
-    fr_segment_count(segment, state, bytes + (froms ? froms->capacity_bytes : 0));
+    fr_segment_count(segment, state, fr_version_history_bytes(state));
     while (segment->whole_count > store->config.history_versions &&
            fr_whole_drop(store, segment, UINT64_MAX))
         store->seal_steps++;

@@ -16,9 +16,9 @@
 #include "runtime/store/column.h"
 
 /* --- during a seal ---------------------------------------------------------------------------- */
-/* Whether the oldest entry of the list may be kept so; and at no cost a row. */
+/* Whether the oldest entry of the list may be kept so; and at no cost a row, or one of few rows. */
 bool fr_whole_may_keep(const fr_segment *segment);
-bool fr_whole_is_uniform(const fr_segment *segment);
+bool fr_whole_is_cheap(const fr_segment *segment);
 /* Takes that entry, which is not the newest and accounted for, off the list. False: somebody waits
  * for it, or there is no memory; it stays. */
 bool fr_whole_keep(fr_store *store, fr_segment *segment);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include <deque>
+#include <random>
 
 #include "tests/support/columns.h"
 #include "tests/support/heap.h"
@@ -353,6 +354,43 @@ class Structure
     std::deque<flyrail_snapshot_t> snapshots;
 };
 
+// A few prims that others overlap are made or deleted at each ordinal: each is a change of some rows
+// of several layouts.
+class Overlapping
+{
+  public:
+    static constexpr uint64_t cycles = 12000, warm = 2500, window = 500;
+
+    explicit Overlapping(const Stage &on) : stage(on), value(stage.token("value"))
+    {
+    }
+    void run(uint64_t number)
+    {
+        const uint64_t ordinal = number + 1;
+        const size_t first = random() % world;
+        std::vector<std::string> paths;
+        for (size_t k = 0; k < values.size(); k++)
+            paths.push_back("/P/" + std::to_string((first + k) % world));
+        ovstage_query_handle_t some = stage.query(paths);
+        if (random() % 2)
+            stage.finish(stage.write(some, value, ordinal, values));
+        else
+            stage.finish(ovstage_delete_attributes(stage.instance, some, nullptr, 0, ordinal));
+        stage.finish(stage.seal(ordinal));
+        stage.finish(ovstage_release_query(stage.instance, some));
+    }
+    void end()
+    {
+    }
+
+  private:
+    static constexpr size_t world = 256;
+    const Stage &stage;
+    const ovx_token_t value;
+    const std::vector<float> values = ramp(5);
+    std::mt19937 random{1};
+};
+
 // slack: records that are used again keep the room of the largest use, which comes to each in time;
 // and what the timing of threads may make of it.
 template <typename Cycle> void stays_flat(uint32_t workers, double slack)
@@ -419,6 +457,11 @@ TEST(FlatMemory, with_workers)
 TEST(FlatMemory, what_comes_and_goes)
 {
     stays_flat<Structure>(0, 1.02);
+}
+
+TEST(FlatMemory, what_overlaps)
+{
+    stays_flat<Overlapping>(0, 1.1);
 }
 
 } // namespace

@@ -115,6 +115,50 @@ TEST_F(StoreSuperseded, ByAListOfAllRows)
     ExpectKept(count, last, last - 1, last - 2);
 }
 
+// A state of which the next newer one wrote all rows does not wait for others that do, where that is
+// few rows.
+TEST_F(StoreSuperseded, AllOfFewRowsAmongChangesOfSome)
+{
+    Make(5);
+    for (uint32_t turn = 0; turn < 200; turn++) {
+        if (turn % 50 == 10)
+            Change(range(1, 5));
+        else
+            Change({2 + turn % 2, 4});
+        EXPECT_LE(Figures().versions_sealed, 7u) << turn; // three states, two off the list, spares
+    }
+    ExpectKept(1, last - 39, last - 89, last - 139);
+    ExpectKept(2, last - 1, last - 3, last - 5);
+    ExpectKept(4, last, last - 1, last - 2);
+    EXPECT_EQ(Value(1, last - 140), gone);
+}
+
+// What the states of the list take is their records too, which may be more than the rows.
+TEST_F(StoreSuperseded, TheListIsNotLongerThanItsRowsAreWorth)
+{
+    const uint32_t count = 40;
+    Make(count);
+    std::vector<uint32_t> prims = range(1, count);
+    std::vector<std::vector<uint32_t>> written(count + 1, std::vector<uint32_t>{1});
+    std::mt19937 random(1);
+    const uint64_t all = 3 * count * (sizeof(store_row) + 24); // and a record in the archive of each
+    for (uint32_t turn = 0; turn < 200; turn++) {
+        std::shuffle(prims.begin(), prims.end(), random);
+        Change({prims.begin(), prims.begin() + 20});
+        for (uint32_t k = 0; k < 20; k++)
+            written[prims[k]].push_back(last);
+        EXPECT_LE(Figures().versions_sealed, 20u) << turn;
+        // The list, the archive with its index and room to grow, and spares.
+        EXPECT_LE(Figures().history_bytes, (4 + 4) * all) << turn;
+        EXPECT_GE(Figures().history_bytes, (Figures().versions_sealed - 1) * 360u) << turn;
+    }
+    for (uint32_t prim = 1; prim <= count; prim++) {
+        const std::vector<uint32_t> &when = written[prim];
+        const size_t newest = when.size() - 1;
+        ExpectKept(prim, when[newest], when[newest - 1], when[newest - 2]);
+    }
+}
+
 TEST_F(StoreSuperseded, NotByAlmostTheSameRows)
 {
     const uint32_t count = 1000, size = 90;

@@ -18,9 +18,9 @@
  *   +------------+--------+----------------+
  *   |     0      |  kind  |      use       |
  *   +------------+--------+----------------+
- *   field   set by                            cleared by
- *   use     add, one more than the last one   -
- *   kind    add                               take, under the slot's lock; 0: not live */
+ *   field   set by                               cleared by
+ *   use     publish, one more than the last one  -
+ *   kind    publish                              take, under the slot's lock; 0: not live */
 typedef struct fr_slot {
     fr_mutex lock;
     _Atomic uint32_t state;
@@ -124,7 +124,17 @@ static bool fr_chunk_make(fr_handles *handles, uint32_t chunk)
     return true;
 }
 
-uint64_t fr_handles_add(fr_handles *handles, fr_handle_kind kind, void *object)
+static uint32_t fr_handle_state(uint64_t handle)
+{
+    return (uint32_t)(handle >> FR_HANDLE_USE_SHIFT) & FR_SLOT_STATE_MASK;
+}
+
+static uint32_t fr_handle_index(uint64_t handle)
+{
+    return (uint32_t)handle & ((1u << FR_HANDLE_SLOT_BITS) - 1);
+}
+
+uint64_t fr_handles_reserve(fr_handles *handles, fr_handle_kind kind)
 {
     uint32_t chunk = 0;
     uint32_t index = fr_slot_take(handles, &chunk);
@@ -137,22 +147,38 @@ uint64_t fr_handles_add(fr_handles *handles, fr_handle_kind kind, void *object)
     /* The slot is this thread's; who tries a stale handle of it finds another use, old or new. */
     uint32_t use = (fr_load_relaxed(&slot->state) & FR_SLOT_USE_MASK) + 1;
     uint32_t state = (uint32_t)kind << FR_HANDLE_USE_BITS | use;
-    fr_store_relaxed(&slot->object, object);
-    /* [handles.state.add] pairs [handles.state.peek], [handles.state.get] : the object is there,
-     * and is what it was when it was added */
-    fr_store_release(&slot->state, state);
     return (uint64_t)handles->instance_number << FR_INSTANCE_NUMBER_SHIFT |
            (uint64_t)state << FR_HANDLE_USE_SHIFT | index;
 }
 
-static uint32_t fr_handle_state(uint64_t handle)
+void fr_handles_publish(fr_handles *handles, uint64_t handle, void *object)
 {
-    return (uint32_t)(handle >> FR_HANDLE_USE_SHIFT) & FR_SLOT_STATE_MASK;
+    fr_slot *slot = fr_slot_at(handles, fr_handle_index(handle));
+    fr_store_relaxed(&slot->object, object);
+    /* [handles.state.publish] pairs [handles.state.peek], [handles.state.get] : the object is there,
+     * and is what it was when it was published */
+    fr_store_release(&slot->state, fr_handle_state(handle));
 }
 
-static uint32_t fr_handle_index(uint64_t handle)
+static void fr_slot_put(fr_handles *handles, uint32_t index)
 {
-    return (uint32_t)handle & ((1u << FR_HANDLE_SLOT_BITS) - 1);
+    fr_mutex_lock(&handles->lock);
+    fr_slot_at(handles, index)->next_free = handles->first_free;
+    handles->first_free = index;
+    fr_mutex_unlock(&handles->lock);
+}
+
+void fr_handles_cancel(fr_handles *handles, uint64_t handle)
+{
+    fr_slot_put(handles, fr_handle_index(handle)); /* the same number is given out later */
+}
+
+uint64_t fr_handles_add(fr_handles *handles, fr_handle_kind kind, void *object)
+{
+    uint64_t handle = fr_handles_reserve(handles, kind);
+    if (handle != 0)
+        fr_handles_publish(handles, handle, object);
+    return handle;
 }
 
 /* The slot that a handle of this instance and kind names; NULL when it cannot be one. */
@@ -170,7 +196,7 @@ static fr_slot *fr_slot_lock(const fr_handles *handles, fr_handle_kind kind, uin
     if (!slot)
         return NULL;
     fr_mutex_lock(&slot->lock);
-    /* [handles.state.get] pairs [handles.state.add] : the object of this handle */
+    /* [handles.state.get] pairs [handles.state.publish] : the object of this handle */
     if (fr_load_acquire(&slot->state) == fr_handle_state(handle))
         return slot;
     fr_mutex_unlock(&slot->lock);
@@ -182,7 +208,7 @@ void *fr_handles_peek(const fr_handles *handles, fr_handle_kind kind, uint64_t h
     fr_slot *slot = fr_slot_named(handles, kind, handle);
     if (!slot)
         return NULL;
-    /* [handles.state.peek] pairs [handles.state.add] : the object of this handle */
+    /* [handles.state.peek] pairs [handles.state.publish] : the object of this handle */
     if (fr_load_acquire(&slot->state) != fr_handle_state(handle))
         return NULL;
     return fr_load_relaxed(&slot->object);
@@ -210,12 +236,8 @@ bool fr_handles_take(fr_handles *handles, fr_handle_kind kind, uint64_t handle, 
     *out_object = fr_load_relaxed(&slot->object);
     fr_store_relaxed(&slot->state, use); /* kind 0: others look under the slot's lock, or know */
     fr_mutex_unlock(&slot->lock);
-    fr_mutex_lock(&handles->lock);
-    if (use < FR_USES_PER_SLOT) {
-        slot->next_free = handles->first_free;
-        handles->first_free = fr_handle_index(handle);
-    }
-    fr_mutex_unlock(&handles->lock);
+    if (use < FR_USES_PER_SLOT)
+        fr_slot_put(handles, fr_handle_index(handle));
     return true;
 }
 
@@ -248,6 +270,20 @@ const char *fr_handles_why_not(const fr_handles *handles, fr_handle_kind kind, u
 uint64_t fr_handle_create(fr_stage *stage, fr_handle_kind kind, void *object)
 {
     return fr_handles_add(stage->handles, kind, object);
+}
+
+uint64_t fr_handle_reserve(fr_stage *stage, fr_handle_kind kind)
+{
+    return fr_handles_reserve(stage->handles, kind);
+}
+
+bool fr_handle_settle(fr_stage *stage, uint64_t handle, ovstage_api_status_t status, void *object)
+{
+    if (status == OVSTAGE_OK)
+        fr_handles_publish(stage->handles, handle, object);
+    else if (handle != 0)
+        fr_handles_cancel(stage->handles, handle);
+    return status == OVSTAGE_OK;
 }
 
 void *fr_handle_acquire(fr_stage *stage, fr_handle_kind kind, uint64_t handle,

@@ -18,7 +18,7 @@ static ovstage_enqueue_result_t fr_ordinal_answer_give(fr_stage *stage, uint64_t
     if (answer) {
         answer->ordinal = ordinal;
         fr_store_relaxed(&answer->references, 1);
-        handle = fr_handle_create(stage, FR_HANDLE_ORDINAL_QUERY, answer);
+        handle = fr_handle_reserve(stage, FR_HANDLE_ORDINAL_QUERY);
     }
     if (handle == 0) {
         if (answer)
@@ -26,12 +26,10 @@ static ovstage_enqueue_result_t fr_ordinal_answer_give(fr_stage *stage, uint64_t
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an ordinal query");
     }
     ovstage_enqueue_result_t result = fr_stage_submit_done(stage, NULL, NULL);
-    if (result.status != OVSTAGE_OK) {
-        fr_handle_remove(stage, FR_HANDLE_ORDINAL_QUERY, handle);
+    if (fr_handle_settle(stage, handle, result.status, answer))
+        *out = handle;
+    else
         fr_slabs_put(&stage->ordinal_answers, answer);
-        return result;
-    }
-    *out = handle;
     return result;
 }
 

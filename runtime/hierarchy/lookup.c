@@ -234,18 +234,16 @@ static ovstage_enqueue_result_t fr_lookup_submit(fr_lookup *lookup, ovstage_hier
     ((fr_lookup_op *)fr_op_payload(op))->lookup = lookup;
     fr_lookup_ref(lookup); /* the op's */
     fr_lookup_ref(lookup); /* the handle's */
-    uint64_t handle = fr_handle_create(stage, FR_HANDLE_HIERARCHY, lookup);
+    uint64_t handle = fr_handle_reserve(stage, FR_HANDLE_HIERARCHY);
     ovstage_enqueue_result_t result;
     if (handle != 0)
         result = fr_lookup_submit_op(lookup, op);
     else
         result = fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a hierarchy handle");
-    if (result.status == OVSTAGE_OK) {
+    if (fr_handle_settle(stage, handle, result.status, lookup)) {
         *out = handle;
         return result;
     }
-    if (handle != 0)
-        (void)fr_handle_remove(stage, FR_HANDLE_HIERARCHY, handle);
     fr_graph_op_put(stage->graph, op);
     fr_lookup_unref(lookup);
     fr_lookup_unref(lookup);

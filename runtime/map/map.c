@@ -246,14 +246,12 @@ static ovstage_enqueue_result_t fr_map_open(fr_map *map, const ovstage_map_desc_
         status = fr_map_judge_submitted(map);
     if (status != OVSTAGE_OK)
         return fr_map_refused(status);
-    ovstage_map_handle_t handle = fr_handle_create(map->stage, FR_HANDLE_MAP, map);
+    ovstage_map_handle_t handle = fr_handle_reserve(map->stage, FR_HANDLE_MAP);
     if (handle == OVSTAGE_INVALID_MAP_HANDLE)
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a map handle");
     ovstage_enqueue_result_t result = fr_map_submit(map);
-    if (result.status == OVSTAGE_OK)
+    if (fr_handle_settle(map->stage, handle, result.status, map))
         *out = handle;
-    else
-        (void)fr_handle_remove(map->stage, FR_HANDLE_MAP, handle);
     return result;
 }
 

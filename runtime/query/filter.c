@@ -431,22 +431,14 @@ static ovstage_enqueue_result_t fr_filter_open(fr_stage *stage, fr_filter *filte
     }
     query->filter = filter;
     ovstage_enqueue_result_t result = {OVSTAGE_ERROR_OUT_OF_MEMORY, OVSTAGE_INVALID_OP_ID};
-    ovstage_query_handle_t handle = fr_handle_create(stage, FR_HANDLE_QUERY, query);
+    ovstage_query_handle_t handle = fr_handle_reserve(stage, FR_HANDLE_QUERY);
     if (handle != OVSTAGE_INVALID_QUERY_HANDLE)
         result = fr_filter_submit(query);
     else
         fr_error_set(result.status, "no memory for a query handle");
-    if (result.status == OVSTAGE_OK) {
+    if (fr_handle_settle(stage, handle, result.status, query))
         *out = handle;
-        return result;
-    }
-    bool is_open = true; /* somebody who guesses handles may have released it */
-    if (handle != OVSTAGE_INVALID_QUERY_HANDLE) {
-        fr_graph_lock(stage->graph);
-        is_open = fr_handle_remove(stage, FR_HANDLE_QUERY, handle) != NULL;
-        fr_graph_unlock(stage->graph);
-    }
-    if (is_open)
+    else
         fr_query_close(query);
     return result;
 }

@@ -132,17 +132,20 @@ static ovstage_api_status_t fr_query_result_open(fr_stage *stage, const fr_query
                                                  ovstage_query_result_t *out)
 {
     fr_query_result *result = fr_query_result_make(stage, query);
-    uint64_t id = result ? fr_handle_create(stage, FR_HANDLE_QUERY_RESULT, result) : 0;
-    if (id == 0) {
-        if (result)
-            fr_query_result_drop(result);
+    if (!result)
         return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a query result");
+    ovstage_query_result_t shown = {
+        .attributes = result->count > 0 ? result->tokens : NULL,
+        .attribute_count = result->count,
+        .all_handle = handle,
+        .total_prim_count = query->count,
+    };
+    shown.query_result_id = fr_handle_create(stage, FR_HANDLE_QUERY_RESULT, result);
+    if (shown.query_result_id == OVSTAGE_INVALID_QUERY_RESULT_ID) {
+        fr_query_result_drop(result);
+        return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a query result's handle");
     }
-    out->query_result_id = id;
-    out->attributes = result->count > 0 ? result->tokens : NULL;
-    out->attribute_count = result->count;
-    out->all_handle = handle;
-    out->total_prim_count = query->count;
+    *out = shown;
     return OVSTAGE_OK;
 }
 

@@ -22,8 +22,7 @@ static void fr_group_return_part(fr_read *read, const fr_read_part *part)
     fr_mutex_unlock(&read->lock);
 }
 
-static void fr_group_describe(fr_group *group, ovstage_read_group_id_t id,
-                              ovstage_read_group_t *out)
+static void fr_group_describe(fr_group *group, ovstage_read_group_t *out)
 {
     const fr_read_part *part = &group->part;
     /* The interface has no pointer to const; nobody may write through it. */
@@ -45,7 +44,6 @@ static void fr_group_describe(fr_group *group, ovstage_read_group_id_t id,
         .shape = &group->rows,
     };
     memset(out, 0, sizeof(*out));
-    out->read_group_id = id;
     out->attribute = part->name;
     out->ordinal = part->ordinal;
     out->is_array = part->schema.is_array;
@@ -79,13 +77,16 @@ static ovstage_api_status_t fr_group_make(fr_read *read, fr_read_part *part,
     group->stage = stage;
     group->query = read->query;
     group->part = *part;
-    ovstage_read_group_id_t id = fr_handle_create(stage, FR_HANDLE_GROUP, group);
-    if (id == OVSTAGE_INVALID_READ_GROUP_ID) {
+    ovstage_read_group_t shown;
+    fr_group_describe(group, &shown);
+    fr_query_acquire(read->query);
+    shown.read_group_id = fr_handle_create(stage, FR_HANDLE_GROUP, group);
+    if (shown.read_group_id == OVSTAGE_INVALID_READ_GROUP_ID) {
+        fr_query_release(read->query);
         fr_slabs_put(&stage->access->groups, group);
         return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a read group's handle");
     }
-    fr_query_acquire(read->query);
-    fr_group_describe(group, id, out);
+    *out = shown;
     return OVSTAGE_OK;
 }
 

@@ -285,18 +285,19 @@ static ovstage_enqueue_result_t fr_read_submit(fr_read *read, const ovx_token_t 
     ovstage_api_status_t status = fr_read_name_all(read, attributes);
     if (status != OVSTAGE_OK)
         return fr_read_refused(status);
-    ovstage_read_handle_t handle = fr_handle_create(stage, FR_HANDLE_READ, read);
+    ovstage_read_handle_t handle = fr_handle_reserve(stage, FR_HANDLE_READ);
     if (handle == OVSTAGE_INVALID_READ_HANDLE)
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for a read handle");
     ovstage_enqueue_result_t result;
+#ifdef FR_MUTATE_READ_LIVE_BEFORE_ACCEPTED
+    (void)fr_handle_settle(stage, handle, OVSTAGE_OK, read);
+#endif
     do
         result =
             fr_read_needs_ops(read) ? fr_read_submit_pending(read) : fr_read_submit_judged(read);
     while (result.status == FR_READ_OVERTAKEN);
-    if (result.status == OVSTAGE_OK)
+    if (fr_handle_settle(stage, handle, result.status, read))
         *out = handle;
-    else
-        (void)fr_handle_remove(stage, FR_HANDLE_READ, handle);
     return result;
 }
 

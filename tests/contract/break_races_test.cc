@@ -201,6 +201,41 @@ TEST(Races, one_release_of_many_succeeds)
 }
 
 // A task that runs all the while meets the hook of its beginning at its end.
+// Whoever guesses the handle of a read that is being refused finds nothing behind it.
+TEST(Races, what_is_refused_never_had_a_handle)
+{
+    Stage stage(0);
+    ovstage_query_handle_t query = stage.query(4);
+    ovx_token_t attribute = stage.token("value");
+    const ovstage_ordinal_range_t newest{0, 1, false};
+    ovstage_read_handle_t known = 0;
+    ovstage_enqueue_result_t opened =
+        ovstage_read_attributes(stage.instance, query, &attribute, 1, newest, &known);
+    stage.finish(opened);
+    stage.finish(ovstage_release_read(stage.instance, known));
+    stage.finish(stage.write(query, attribute, 1, ramp(4)));
+    constexpr int use_shift = 22; // where a handle says how often its place was used
+    std::atomic<uint64_t> refused{0};
+    std::atomic<bool> ends{false};
+    uint64_t found = 0;
+    std::thread guesses([&] {
+        while (!ends)
+            for (uint64_t use : {uint64_t{1}, refused.load(), refused.load() + 1})
+                found += ovstage_release_read(stage.instance, known + (use << use_shift)).status ==
+                         OVSTAGE_OK;
+    });
+    for (int k = 0; k < 20000; k++) {
+        ovstage_read_handle_t handle = 0;
+        EXPECT_EQ(ovstage_read_attributes(stage.instance, query, &attribute, 1, newest, &handle)
+                      .status,
+                  OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+        refused++;
+    }
+    ends = true;
+    guesses.join();
+    EXPECT_EQ(found, 0u);
+}
+
 TEST(Races, traces_begin_and_end_under_an_op)
 {
     Stage stage(1);

@@ -46,6 +46,21 @@ uint64_t handles_case_add(fr_handles_case *it, int kind, void *object)
     return fr_handles_add(it->handles, (fr_handle_kind)kind, object);
 }
 
+uint64_t handles_case_reserve(fr_handles_case *it, int kind)
+{
+    return fr_handles_reserve(it->handles, (fr_handle_kind)kind);
+}
+
+void handles_case_publish(fr_handles_case *it, uint64_t handle, void *object)
+{
+    fr_handles_publish(it->handles, handle, object);
+}
+
+void handles_case_cancel(fr_handles_case *it, uint64_t handle)
+{
+    fr_handles_cancel(it->handles, handle);
+}
+
 void *handles_case_get(fr_handles_case *it, int kind, uint64_t handle)
 {
     void *object = NULL;

@@ -18,6 +18,9 @@ fr_handles_case *handles_case_open(fr_test_heap *heap, uint32_t instance_number)
 uint64_t handles_case_close(fr_handles_case *it);
 
 uint64_t handles_case_add(fr_handles_case *it, int kind, void *object);
+uint64_t handles_case_reserve(fr_handles_case *it, int kind);
+void handles_case_publish(fr_handles_case *it, uint64_t handle, void *object);
+void handles_case_cancel(fr_handles_case *it, uint64_t handle);
 /* The object; NULL when it is not live. */
 void *handles_case_get(fr_handles_case *it, int kind, uint64_t handle);
 void *handles_case_take(fr_handles_case *it, int kind, uint64_t handle);

@@ -42,6 +42,28 @@ TEST_F(Handles, stand_for_their_object_until_they_are_taken)
     EXPECT_EQ(handles_case_get(it, read, second), &objects[1]);
 }
 
+TEST_F(Handles, that_are_reserved_stand_for_nothing_until_they_are_published)
+{
+    uint64_t handle = handles_case_reserve(it, query);
+    uint64_t other = handles_case_add(it, query, &objects[1]);
+    EXPECT_NE(handle, other);
+    EXPECT_EQ(handles_case_get(it, query, handle), nullptr);
+    EXPECT_EQ(handles_case_take(it, query, handle), nullptr);
+    EXPECT_STREQ(handles_case_why_not(it, query, handle), "released already, or never given out");
+    handles_case_publish(it, handle, &objects[0]);
+    EXPECT_EQ(handles_case_get(it, query, handle), &objects[0]);
+    EXPECT_EQ(handles_case_take(it, query, handle), &objects[0]);
+    EXPECT_EQ(handles_case_take(it, query, handle), nullptr);
+
+    uint64_t cancelled = handles_case_reserve(it, read);
+    EXPECT_NE(cancelled, handle);
+    handles_case_cancel(it, cancelled);
+    EXPECT_EQ(handles_case_get(it, read, cancelled), nullptr);
+    EXPECT_EQ(handles_case_reserve(it, read), cancelled) << "nobody was given it";
+    handles_case_cancel(it, cancelled);
+    EXPECT_EQ(handles_case_take(it, query, other), &objects[1]);
+}
+
 TEST_F(Handles, of_another_kind_are_refused)
 {
     uint64_t handle = handles_case_add(it, query, &objects[0]);

@@ -34,7 +34,21 @@ bool fr_write_query_ready(fr_op *op, const fr_query *query)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-static bool fr_write_meet_packed(fr_op *op, const fr_write_op *write, fr_write_entry *entry)
+/* How many slices a packed payload gives is known by now: they are in flight too. */
+static void fr_write_count_packed(fr_write_op *write, fr_write_entry *entry, uint32_t rows)
+{
+    fr_stage *stage = write->stage;
+    uint64_t counted_bytes = fr_write_entry_bytes(entry);
+    entry->count = entry->selected_count = entry->row_count = rows;
+    entry->array->row_count = rows;
+    uint64_t more_bytes = fr_write_entry_bytes(entry) - counted_bytes;
+    write->payload_bytes += more_bytes;
+    fr_graph_lock(stage->graph);
+    fr_count(&stage->accepted_payload_bytes, more_bytes);
+    fr_graph_unlock(stage->graph);
+}
+
+static bool fr_write_meet_packed(fr_op *op, fr_write_op *write, fr_write_entry *entry)
 {
     uint32_t prims = write->query->count;
     uint64_t elements = entry->array->tensors[0].count;
@@ -46,8 +60,7 @@ static bool fr_write_meet_packed(fr_op *op, const fr_write_op *write, fr_write_e
                    prims);
         return false;
     }
-    entry->count = entry->selected_count = entry->row_count = prims;
-    entry->array->row_count = prims;
+    fr_write_count_packed(write, entry, prims);
     return true;
 }
 
@@ -67,7 +80,7 @@ static bool fr_write_meet_positions(fr_op *op, const fr_write_op *write,
     return true;
 }
 
-static bool fr_write_meet_entry(fr_op *op, const fr_write_op *write, fr_write_entry *entry)
+static bool fr_write_meet_entry(fr_op *op, fr_write_op *write, fr_write_entry *entry)
 {
     uint32_t prims = write->query->count;
     if (entry->counted == FR_WRITE_COUNT_PACKED)

@@ -275,6 +275,62 @@ TEST_F(ArrayFigures, D25_elements_are_pending_until_they_are_sealed)
     }
 }
 
+// The most that is pending whenever the library asks for memory.
+class PendingWatch
+{
+  public:
+    flyrail_allocator_t allocator()
+    {
+        return {allocate, release, this};
+    }
+    const Stage *stage = nullptr; // NULL: not watched
+    uint64_t most = 0;
+
+  private:
+    static void *allocate(size_t size, size_t alignment, void *user)
+    {
+        auto *self = static_cast<PendingWatch *>(user);
+        if (self->stage)
+            self->most = std::max(self->most, self->stage->statistics().pending_bytes);
+        return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    }
+    static void release(void *memory, size_t, void *)
+    {
+        std::free(memory);
+    }
+};
+
+// How many rows a packed payload has may not be known before the write runs.
+TEST_F(ArrayFigures, D25_rows_over_a_pending_query_are_in_flight_too)
+{
+    PendingWatch watch;
+    made.allocator = watch.allocator();
+    open();
+    const size_t rows = 1000, slice_bytes = 24;
+    stage->finish(stage->write(stage->query(rows), stage->token("x"), 1, ramp(rows)));
+    const ovstage_predicate_t has{named(stage->token("x")), OVSTAGE_FILTER_OP_HAS, nullptr, 0};
+    const ovstage_filter_t filter{&has, 1};
+    ovstage_query_handle_t query = 0;
+    ovstage_enqueue_result_t asked =
+        ovstage_query(stage->instance, &filter, nullptr, 0, &query);
+    const uint64_t before = stage->statistics().pending_bytes;
+    std::vector<float> values(rows, 1);
+    Payload payload(values, f32(), {static_cast<int64_t>(rows)});
+    payload.data.is_array = true;
+    ovstage_enqueue_result_t written = write(*stage, query, attribute, 1, payload.data);
+    EXPECT_GE(stage->statistics().pending_bytes, before + rows * sizeof(float));
+    stage->finish(asked);
+    EXPECT_LE(stage->statistics().pending_bytes, before + rows * sizeof(float) + slice_bytes);
+    watch.stage = stage.get();
+    stage->finish(written);
+    watch.stage = nullptr;
+    EXPECT_GE(watch.most, before + rows * (sizeof(float) + slice_bytes));
+    stage->finish(stage->seal(1));
+    EXPECT_EQ(stage->statistics().pending_bytes, 0u);
+    EXPECT_EQ(at(query, 1).size(), rows);
+    stage.reset();
+}
+
 TEST_F(ArrayFigures, D25_too_many_elements_are_refused_until_a_seal)
 {
     made.pending_limit_bytes = 1 << 20;

@@ -405,8 +405,10 @@ typedef enum flyrail_trace_format_t {
 
 /* Hands what was recorded to write(text, length, user), piece by piece, on this thread; a false
  * from it ends the call with OP_FAILED. Of names it has 63 bytes, and _ for what is not plain ASCII
- * or would have to be escaped. text is not NUL-terminated and valid during the call only.
- * May be called again. INVALID_ARGUMENT: tracing is on, or never was. */
+ * or would have to be escaped. text is not NUL-terminated and valid during the call only. How many
+ * events are not in it is told: older ones of a thread that had more than fit its ring, those of
+ * more than 128 threads, and those for which there was no memory. May be called again.
+ * INVALID_ARGUMENT: tracing is on, or never was. */
 OVSTAGE_EXPORT ovstage_api_status_t
 flyrail_trace_write(ovstage_instance_t *instance, flyrail_trace_format_t format,
                     bool (*write)(const char *text, size_t length, void *user), void *user);

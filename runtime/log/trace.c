@@ -58,8 +58,6 @@ static bool fr_trace_add(fr_trace *trace, fr_trace_ring *ring)
     bool fits = fr_load_relaxed(&trace->running) && trace->ring_count < FR_TRACE_RINGS_MAX;
     if (fits)
         trace->rings[trace->ring_count++] = ring;
-    else
-        trace->lost_threads++;
     fr_mutex_unlock(&trace->lock);
     return fits;
 }
@@ -145,12 +143,23 @@ static void fr_trace_ring_append(fr_trace_ring *ring, const char *name, const fr
     place->op |= (uint64_t)fr_trace_name_place(ring, name) << FR_TRACE_OP_BITS;
 }
 
+/* Of a thread that got no ring. */
+static void fr_trace_lose(fr_trace *trace)
+{
+    fr_mutex_lock(&trace->lock);
+    if (fr_load_relaxed(&trace->running)) /* the lock orders this with stop */
+        trace->lost++;
+    fr_mutex_unlock(&trace->lock);
+}
+
 static void fr_trace_record(fr_trace *trace, uint32_t worker_index, const char *name,
                             const fr_trace_event *event)
 {
     fr_trace_ring *ring = fr_trace_enter(trace, worker_index);
-    if (!ring)
+    if (!ring) {
+        fr_trace_lose(trace);
         return;
+    }
     if (ring->capacity == 0) {
         fr_mutex_unlock(&ring->lock);
         fr_trace_ring_fill(trace, ring);
@@ -181,6 +190,7 @@ static void fr_trace_rings_reset(fr_trace *trace, uint32_t events_per_thread)
 {
     fr_mutex_lock(&trace->lock);
     trace->events_per_thread = events_per_thread;
+    trace->lost = 0;
     uint32_t ring_count = trace->ring_count;
     fr_mutex_unlock(&trace->lock);
     for (uint32_t i = 0; i < ring_count; i++) {
@@ -322,6 +332,16 @@ uint64_t flyrail_now_ns(void)
 uint64_t fr_trace_event_count(const fr_trace_ring *ring)
 {
     return ring->written < ring->capacity ? ring->written : ring->capacity;
+}
+
+uint64_t fr_trace_lost(const fr_trace *trace)
+{
+    uint64_t lost = trace->lost;
+    for (uint32_t i = 0; i < trace->ring_count; i++) {
+        const fr_trace_ring *ring = trace->rings[i];
+        lost += ring->lost + ring->written - fr_trace_event_count(ring);
+    }
+    return lost;
 }
 
 const fr_trace_event *fr_trace_event_at(const fr_trace_ring *ring, uint64_t place)

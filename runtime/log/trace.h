@@ -9,8 +9,8 @@
  * changes any more when it returns: writing the trace out needs no lock. Rings stay until the
  * instance is destroyed; start makes them nobody's. A thread that has recorded elsewhere in between
  * finds its ring again by its number. Memory: events_per_thread * 32 bytes for each thread that ran
- * something; at most FR_TRACE_RINGS_MAX threads in a trace, what others do is counted as lost.
- * Memory that cannot be had loses events, never an op. */
+ * something; at most FR_TRACE_RINGS_MAX threads in a trace. Memory that cannot be had loses events,
+ * never an op. Each event that happened while it was on is written out or counted as lost. */
 #ifndef FR_RUNTIME_LOG_TRACE_H
 #define FR_RUNTIME_LOG_TRACE_H
 
@@ -40,7 +40,7 @@ typedef struct fr_trace_ring {
     uint32_t capacity;     /* events; 0 until memory was had */
     uint32_t name_count;
     uint64_t written; /* events since start; the newest `capacity` of them are there */
-    uint64_t lost;    /* for want of memory */
+    uint64_t lost;    /* for want of memory; besides those that newer ones displaced */
     fr_trace_event *events;
     const char *
         names[FR_TRACE_NAMES_MAX]; /* static texts; the last place stands for all that do not fit */
@@ -54,7 +54,7 @@ typedef struct fr_trace {
     uint64_t start_ns;
     fr_mutex lock; /* guards what follows; ring locks are taken inside */
     uint32_t events_per_thread;
-    uint64_t lost_threads;
+    uint64_t lost; /* of threads without a ring: for want of memory, or of a place for one */
     uint32_t ring_count;
     fr_trace_ring *rings[FR_TRACE_RINGS_MAX];
 } fr_trace;
@@ -90,6 +90,8 @@ static inline uint64_t fr_trace_event_op(const fr_trace *trace, const fr_trace_e
     uint64_t op = event->op & FR_TRACE_OP_MASK;
     return op == 0 ? 0 : (uint64_t)trace->stage->instance_number << FR_TRACE_OP_BITS | op;
 }
+/* Events that are not there, of all threads. */
+uint64_t fr_trace_lost(const fr_trace *trace);
 const char *fr_trace_event_name(const fr_trace_ring *ring, const fr_trace_event *event);
 /* "worker 3", "thread 1": rows in order of worker index, then of claiming. */
 void fr_trace_row_name(const fr_trace_ring *ring, uint32_t row, char *buffer, size_t buffer_bytes);

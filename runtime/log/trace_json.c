@@ -34,9 +34,16 @@ void fr_trace_write_json(const fr_trace *trace, fr_trace_out *out)
 {
     const fr_trace_ring *rows[FR_TRACE_RINGS_MAX];
     uint32_t row_count = fr_trace_rows(trace, rows);
+    uint64_t lost = fr_trace_lost(trace);
     fr_trace_print(
         out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
              "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"flyrail\"}}");
+    /* A label of the process is where the viewers show it. */
+    if (lost > 0)
+        fr_trace_print(out,
+                       ",\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{"
+                       "\"labels\":\"%llu events lost\"}}",
+                       (unsigned long long)lost);
     for (uint32_t row = 0; row < row_count && !out->failed; row++) {
         const fr_trace_ring *ring = rows[row];
         char name[32];
@@ -46,5 +53,5 @@ void fr_trace_write_json(const fr_trace *trace, fr_trace_out *out)
         for (uint64_t i = 0; i < count && !out->failed; i++)
             fr_json_event(out, trace, ring, row, fr_trace_event_at(ring, i));
     }
-    fr_trace_print(out, "\n]}\n");
+    fr_trace_print(out, "\n],\"otherData\":{\"lost_events\":%llu}}\n", (unsigned long long)lost);
 }

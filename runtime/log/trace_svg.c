@@ -202,7 +202,8 @@ static void fr_svg_legend(fr_svg *svg, double y)
                    x, y, FR_SVG_NO_LANE, x + 21.0, y + 11.0);
 }
 
-static void fr_svg_head(fr_svg *svg, double height, uint64_t events, uint32_t row_count)
+static void fr_svg_head(fr_svg *svg, double height, uint64_t events, uint64_t lost,
+                        uint32_t row_count)
 {
     fr_trace_print(svg->out,
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
@@ -215,9 +216,12 @@ static void fr_svg_head(fr_svg *svg, double height, uint64_t events, uint32_t ro
                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");
     fr_trace_print(svg->out,
                    "<text x=\"%.1f\" y=\"24\" class=\"h\">flyrail: %llu operations in %.3f ms on "
-                   "%u threads</text>\n",
+                   "%u threads",
                    FR_SVG_LEFT, (unsigned long long)events,
                    (double)(svg->end_ns - svg->begin_ns) / 1e6, row_count);
+    if (lost > 0)
+        fr_trace_print(svg->out, ", %llu more lost", (unsigned long long)lost);
+    fr_trace_print(svg->out, "</text>\n");
     fr_trace_print(svg->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"r\">busy</text>\n",
                    FR_SVG_WIDTH - 14.0, FR_SVG_TOP - 6.0);
 }
@@ -230,7 +234,7 @@ void fr_trace_write_svg(const fr_trace *trace, fr_trace_out *out)
     uint64_t events;
     fr_svg_range(&svg, rows, row_count, &events);
     double bottom = FR_SVG_TOP + FR_SVG_ROW * row_count;
-    fr_svg_head(&svg, bottom + 34.0, events, row_count);
+    fr_svg_head(&svg, bottom + 34.0, events, fr_trace_lost(trace), row_count);
     fr_svg_legend(&svg, 34.0);
     fr_svg_axis(&svg, FR_SVG_TOP, bottom);
     for (uint32_t row = 0; row < row_count && !out->failed; row++) {

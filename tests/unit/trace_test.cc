@@ -64,6 +64,17 @@ bool is_json(const std::string &text)
     return open.empty() && !quoted;
 }
 
+// How many events are not in a trace, as both formats tell.
+void expect_lost(const Stage &stage, uint64_t count)
+{
+    const std::string json = written(stage, FLYRAIL_TRACE_PERFETTO_JSON);
+    const std::string svg = written(stage, FLYRAIL_TRACE_SVG), number = std::to_string(count);
+    EXPECT_TRUE(is_json(json)) << json;
+    EXPECT_EQ(occurrences(json, "\"otherData\":{\"lost_events\":" + number + "}"), 1u) << json;
+    EXPECT_EQ(occurrences(json, "\"labels\":\"" + number + " events lost\""), count > 0) << json;
+    EXPECT_EQ(occurrences(svg, ", " + number + " more lost</text>"), count > 0) << svg;
+}
+
 struct Trace : testing::TestWithParam<uint32_t> {
     Trace() : stage(GetParam())
     {
@@ -162,6 +173,24 @@ TEST_P(Trace, threads_that_ended_leave_room_for_the_next_trace)
         std::string json = written(stage, FLYRAIL_TRACE_PERFETTO_JSON);
         EXPECT_EQ(occurrences(json, "thread_name"), 60u);
         EXPECT_EQ(occurrences(json, "\"cat\":\"span\""), 60u);
+        expect_lost(stage, 0);
+    }
+}
+
+TEST_P(Trace, events_of_more_threads_than_rings_are_lost)
+{
+    const unsigned threads = 140, rings = 128, each = 2;
+    for (int round = 0; round < 2; round++) {
+        start(each);
+        for (unsigned k = 0; k < threads; k++)
+            std::thread([this] {
+                for (unsigned n = 0; n < each; n++)
+                    EXPECT_EQ(flyrail_trace_span(stage.instance, "there", 1, 1, 2), OVSTAGE_OK);
+            }).join();
+        stop();
+        std::string json = written(stage, FLYRAIL_TRACE_PERFETTO_JSON);
+        EXPECT_EQ(occurrences(json, "\"cat\":\"span\""), rings * each);
+        expect_lost(stage, (threads - rings) * each);
     }
 }
 
@@ -179,6 +208,7 @@ TEST_P(Trace, a_ring_keeps_the_newest)
     for (int i = 0; i < 8; i++)
         EXPECT_EQ(occurrences(json, std::string("\"name\":\"") + names[i] + "\""), i < 4 ? 0u : 1u)
             << i;
+    expect_lost(stage, 4);
 }
 
 TEST_P(Trace, start_forgets_and_may_change_the_size)
@@ -304,8 +334,9 @@ TEST(TraceMemory, events_are_lost_without_it)
         EXPECT_EQ(flyrail_trace_span(stage.instance, "kept", 0, 1, 2), OVSTAGE_OK);
         EXPECT_EQ(flyrail_trace_stop(stage.instance), OVSTAGE_OK);
         std::string json = written(stage, FLYRAIL_TRACE_PERFETTO_JSON);
-        EXPECT_EQ(occurrences(json, "lost"), 0u);
-        EXPECT_EQ(occurrences(json, "kept"), 1u);
+        EXPECT_EQ(occurrences(json, "\"name\":\"lost\""), 0u);
+        EXPECT_EQ(occurrences(json, "\"name\":\"kept\""), 1u);
+        expect_lost(stage, 2);
     }
     EXPECT_EQ(fr_test_heap_mistakes(heap), 0u);
     EXPECT_EQ(fr_test_heap_destroy(heap), 0u);

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -10,12 +9,13 @@
 #endif
 
 #include "bench/bench.h"
+#include "scheduler/atomic.h"
 
 typedef struct copy_member {
     copy_team *team;
     pthread_t thread;
     uint32_t index;
-    _Alignas(64) _Atomic uint64_t done; /* jobs that this member is through with */
+    FR_ALIGNED_LINE _Atomic uint64_t done; /* jobs that this member is through with */
 } copy_member;
 
 struct copy_team {
@@ -25,16 +25,9 @@ struct copy_team {
     void (*job)(void *user, uint32_t index);
     void *user;
     _Atomic bool stop;
-    _Alignas(64) _Atomic uint64_t wanted; /* jobs handed out */
+    FR_ALIGNED_LINE _Atomic uint64_t wanted; /* jobs handed out */
     copy_member members[];
 };
-
-static inline void pause_cpu(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 /* The index-th CPU of those, from the start again after the last. */
 static cpu_set_t cpu_of(const cpu_set_t *allowed, uint32_t index)
@@ -56,13 +49,15 @@ static void *run_member(void *argument)
     copy_member *self = argument;
     copy_team *team = self->team;
     for (uint64_t done = 0;; done++) {
-        while (atomic_load_explicit(&team->wanted, memory_order_acquire) == done) {
-            if (atomic_load_explicit(&team->stop, memory_order_relaxed))
+        /* [team.wanted.look] pairs [team.wanted.publish] : the job that is handed out */
+        while (fr_load_acquire(&team->wanted) == done) {
+            if (fr_load_relaxed(&team->stop))
                 return NULL;
-            pause_cpu();
+            fr_cpu_pause();
         }
         team->job(team->user, self->index);
-        atomic_store_explicit(&self->done, done + 1, memory_order_release);
+        /* [team.done.publish] pairs [team.done.look] : what the job has done */
+        fr_store_release(&self->done, done + 1);
     }
 }
 
@@ -99,7 +94,7 @@ copy_team *copy_team_start(uint32_t thread_count, bool pinned)
 
 void copy_team_stop(copy_team *team)
 {
-    atomic_store(&team->stop, true);
+    fr_store_relaxed(&team->stop, true);
     for (uint32_t i = 0; i < team->member_count; i++)
         pthread_join(team->members[i].thread, NULL);
     if (team->pinned)
@@ -109,14 +104,16 @@ void copy_team_stop(copy_team *team)
 
 void copy_team_run(copy_team *team, void (*job)(void *user, uint32_t index), void *user)
 {
-    uint64_t wanted = atomic_load_explicit(&team->wanted, memory_order_relaxed) + 1;
+    uint64_t wanted = fr_load_relaxed(&team->wanted) + 1;
     team->job = job;
     team->user = user;
-    atomic_store_explicit(&team->wanted, wanted, memory_order_release);
+    /* [team.wanted.publish] pairs [team.wanted.look] : job and user are those of this number */
+    fr_store_release(&team->wanted, wanted);
     job(user, 0);
     for (uint32_t i = 0; i < team->member_count; i++)
-        while (atomic_load_explicit(&team->members[i].done, memory_order_acquire) != wanted)
-            pause_cpu();
+        /* [team.done.look] pairs [team.done.publish] : the caller sees what the job has done */
+        while (fr_load_acquire(&team->members[i].done) != wanted)
+            fr_cpu_pause();
 }
 
 /* ---- copying ---- */

@@ -1,18 +1,19 @@
 #include "bench/heap_count.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
+
+#include "scheduler/atomic.h"
 
 static _Atomic uint64_t calls;
 
 uint64_t heap_count(void)
 {
-    return atomic_load(&calls);
+    return fr_load_relaxed(&calls);
 }
 
 static void count_call(void)
 {
-    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+    (void)fr_add_relaxed(&calls, 1);
 }
 
 void *__real_malloc(size_t size);

@@ -138,9 +138,12 @@ typedef struct flat_kind {
 enum { ALL, FEW, ARRAYS, ADOPTED, LEAKED, SOME, STATISTICS, PRIMS };
 
 static const flat_kind kinds[] = {
-    [ALL] = {write_all, 100000},        [FEW] = {write_few, 100000},
-    [ARRAYS] = {write_arrays, 100000},  [ADOPTED] = {write_adopted, 100000},
-    [PRIMS] = {make_and_delete, 10000}, [LEAKED] = {write_beside_leaked_group, 100000},
+    [ALL] = {write_all, 100000},
+    [FEW] = {write_few, 100000},
+    [ARRAYS] = {write_arrays, 100000},
+    [ADOPTED] = {write_adopted, 100000},
+    [PRIMS] = {make_and_delete, 10000},
+    [LEAKED] = {write_beside_leaked_group, 100000},
     [SOME] = {make_or_delete_some, 100000},
 };
 

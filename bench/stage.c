@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scheduler/atomic.h"
+
 static const char *last_error(void)
 {
     ovx_string_t text = ovstage_get_last_error(); /* ends with a NUL */
@@ -109,7 +111,8 @@ void payload_set(bench_payload *self, void *rows, size_t row_count, DLDataType t
 
 static void managed_give_back(struct DLManagedTensorVersioned *tensor)
 {
-    atomic_store((_Atomic bool *)tensor->manager_ctx, false);
+    /* [managed.free.give] pairs [managed.free.take] : the stage reads its rows no more */
+    fr_store_release((_Atomic bool *)tensor->manager_ctx, false);
 }
 
 const struct DLManagedTensorVersioned *managed_take(managed_tensors *self, void *rows,
@@ -117,7 +120,8 @@ const struct DLManagedTensorVersioned *managed_take(managed_tensors *self, void 
 {
     for (int i = 0; i < MANAGED_TENSORS; i++) {
         managed_tensor *each = &self->tensors[i];
-        if (atomic_exchange(&each->in_use, true))
+        /* [managed.free.take] pairs [managed.free.give] : it may be described anew */
+        if (fr_exchange_acquire(&each->in_use, true))
             continue;
         each->shape[0] = (int64_t)row_count;
         each->tensor = (struct DLManagedTensorVersioned){

@@ -4,7 +4,6 @@
 
 #include <flyrail/flyrail.h>
 #include <ovx/path_dictionary/path_dictionary.h>
-#include <stdatomic.h>
 
 #include "bench/bench.h"
 

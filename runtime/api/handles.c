@@ -155,8 +155,8 @@ void fr_handles_publish(fr_handles *handles, uint64_t handle, void *object)
 {
     fr_slot *slot = fr_slot_at(handles, fr_handle_index(handle));
     fr_store_relaxed(&slot->object, object);
-    /* [handles.state.publish] pairs [handles.state.peek], [handles.state.get] : the object is there,
-     * and is what it was when it was published */
+    /* [handles.state.publish] pairs [handles.state.peek], [handles.state.get] : the object is
+     * there, and is what it was when it was published */
     fr_store_release(&slot->state, fr_handle_state(handle));
 }
 

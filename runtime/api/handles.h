@@ -42,8 +42,8 @@ fr_handles *fr_handles_create(const fr_allocator *allocator, uint32_t instance_n
 void fr_handles_destroy(fr_handles *handles,
                         void (*drop)(fr_handle_kind kind, void *object, void *user), void *user);
 
-/* A handle that is not live yet: looked up, it is like one that was never given out. It is published
- * or cancelled later, once, by nobody else. 0 without memory, or when all slots are in use. */
+/* A handle that is not live yet: looked up, it is like one that was never given out. Its caller
+ * publishes or cancels it later. 0 without memory, or when all slots are in use. */
 uint64_t fr_handles_reserve(fr_handles *handles, fr_handle_kind kind);
 /* From now on it is live, and who guesses it has the object: nothing else may be left to be done
  * with that. `object` may be any word, NULL too. */

@@ -91,12 +91,12 @@ static inline fr_stage *fr_stage_of(ovstage_instance_t *instance)
 ovstage_api_status_t fr_stage_enter(fr_stage *stage);
 
 /* Handles: never re-used, carry the instance number and a kind; stale, foreign and wrong-kind ones
- * are refused (R15, D7). create: 0 without memory; whoever guesses the handle can release the object
- * from then on, so nothing may be done with it afterwards. What has to have a handle before it is
- * known whether there will be the object reserves one, and settles what becomes of it: true, it
- * stands for the object; or, with another status, for nothing. acquire: the object, protected from a concurrent
- * remove by calling `retain(object)` under the slot's protection; NULL when the handle is not live.
- * remove: the object, exactly once; NULL when not live. */
+ * are refused (R15, D7). create: 0 without memory; whoever guesses the handle can release the
+ * object from then on, so nothing may be done with it afterwards. reserve: one that is not live, 0
+ * without memory. settle: with OK it stands for the object from now on, as after create, and the
+ * answer is true; else for nothing. acquire: the object, protected from a concurrent remove by
+ * calling `retain(object)` under the slot's protection; NULL when the handle is not live. remove:
+ * the object, exactly once; NULL when not live. */
 uint64_t fr_handle_create(fr_stage *stage, fr_handle_kind kind, void *object);
 uint64_t fr_handle_reserve(fr_stage *stage, fr_handle_kind kind);
 bool fr_handle_settle(fr_stage *stage, uint64_t handle, ovstage_api_status_t status, void *object);

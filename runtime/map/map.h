@@ -58,7 +58,7 @@ typedef struct fr_map {
     uint64_t payload_bytes;  /* of the buffer, set by the op */
     /* Admission. */
     fr_map_phase phase;
-    bool live; /* from acceptance until the session ends */
+    bool live;              /* from acceptance until the session ends */
     uint64_t counted_bytes; /* in stage->accepted_payload_bytes, and the session's to take out */
     /* NULL: none yet, or a commit's. Of an array the slices, which are there from submission on. */
     struct fr_buffer *buffer;

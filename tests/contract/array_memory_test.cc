@@ -311,8 +311,7 @@ TEST_F(ArrayFigures, D25_rows_over_a_pending_query_are_in_flight_too)
     const ovstage_predicate_t has{named(stage->token("x")), OVSTAGE_FILTER_OP_HAS, nullptr, 0};
     const ovstage_filter_t filter{&has, 1};
     ovstage_query_handle_t query = 0;
-    ovstage_enqueue_result_t asked =
-        ovstage_query(stage->instance, &filter, nullptr, 0, &query);
+    ovstage_enqueue_result_t asked = ovstage_query(stage->instance, &filter, nullptr, 0, &query);
     const uint64_t before = stage->statistics().pending_bytes;
     std::vector<float> values(rows, 1);
     Payload payload(values, f32(), {static_cast<int64_t>(rows)});

@@ -226,9 +226,9 @@ TEST(Races, what_is_refused_never_had_a_handle)
     });
     for (int k = 0; k < 20000; k++) {
         ovstage_read_handle_t handle = 0;
-        EXPECT_EQ(ovstage_read_attributes(stage.instance, query, &attribute, 1, newest, &handle)
-                      .status,
-                  OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+        EXPECT_EQ(
+            ovstage_read_attributes(stage.instance, query, &attribute, 1, newest, &handle).status,
+            OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
         refused++;
     }
     ends = true;

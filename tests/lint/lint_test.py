@@ -81,6 +81,7 @@ class LintTest(unittest.TestCase):
             self.assert_caught({"tests/unit/cell_test.cc": "\n" + text}, "tests/unit/cell_test.cc:2", "[atomics]")
         self.assert_caught({"runtime/x.h": "\nstd::atomic<int> x;\n"}, "runtime/x.h:2", "[atomics]")
         self.assertEqual(self.lint({"tests/unit/cell_test.cc": "std::atomic<int> x;\n"}), [])
+        self.assert_caught({"bench/team.c": "\n#include <stdatomic.h>\n"}, "bench/team.c:2", "[atomics]")
         self.assertEqual(self.lint({"tests/models/deque.c": "#include <stdatomic.h>\n"}), [])
 
     def cell(self, old, new):
@@ -90,6 +91,10 @@ class LintTest(unittest.TestCase):
     def test_access_without_label(self):
         self.assert_caught(self.cell(" /* [cell.write] pairs [cell.read] : publishes it */", ""),
                            "scheduler/cell.c:14", "fr_store_release: 0 of 1")
+
+    def test_access_without_label_in_the_bench(self):
+        team = "int cell;\nvoid give(void)\n{\n    fr_store_release(&cell, 1);\n}\n"
+        self.assert_caught({"bench/team.c": team}, "bench/team.c:4", "fr_store_release")
 
     def test_label_of_the_line_above_does_not_count(self):
         self.assert_caught(self.cell("publishes it */", "publishes it */\n    fr_store_release(&cell, 2);"),

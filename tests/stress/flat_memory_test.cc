@@ -354,12 +354,13 @@ class Structure
     std::deque<flyrail_snapshot_t> snapshots;
 };
 
-// A few prims that others overlap are made or deleted at each ordinal: each is a change of some rows
-// of several layouts.
+// A few prims that others overlap are made or deleted at each ordinal: each is a change of some
+// rows of several layouts.
 class Overlapping
 {
   public:
-    static constexpr uint64_t cycles = 12000, warm = 2500, window = 500;
+    static constexpr uint64_t warm = 2500, cycles = handles_wear_out ? warm + 500 : 12000,
+                              window = 500;
 
     explicit Overlapping(const Stage &on) : stage(on), value(stage.token("value"))
     {

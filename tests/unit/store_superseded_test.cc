@@ -115,8 +115,8 @@ TEST_F(StoreSuperseded, ByAListOfAllRows)
     ExpectKept(count, last, last - 1, last - 2);
 }
 
-// A state of which the next newer one wrote all rows does not wait for others that do, where that is
-// few rows.
+// A state of which the next newer one wrote all rows does not wait for others that do, where that
+// is few rows.
 TEST_F(StoreSuperseded, AllOfFewRowsAmongChangesOfSome)
 {
     Make(5);
@@ -142,7 +142,8 @@ TEST_F(StoreSuperseded, TheListIsNotLongerThanItsRowsAreWorth)
     std::vector<uint32_t> prims = range(1, count);
     std::vector<std::vector<uint32_t>> written(count + 1, std::vector<uint32_t>{1});
     std::mt19937 random(1);
-    const uint64_t all = 3 * count * (sizeof(store_row) + 24); // and a record in the archive of each
+    const uint64_t all =
+        3 * count * (sizeof(store_row) + 24); // and a record in the archive of each
     for (uint32_t turn = 0; turn < 200; turn++) {
         std::shuffle(prims.begin(), prims.end(), random);
         Change({prims.begin(), prims.begin() + 20});

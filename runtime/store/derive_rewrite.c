@@ -42,6 +42,9 @@ void fr_rewrite_undo(fr_store *store, fr_derive_piece *piece)
  * back: that link is theirs. */
 static fr_version *fr_rewrite_above(const fr_segment *segment, const fr_version *entry)
 {
+#ifdef FR_MUTATE_REWRITE_LOOKS_AT_OPEN
+    return entry->newer;
+#endif
     return entry == segment->sealed ? NULL : entry->newer;
 }
 

@@ -77,6 +77,7 @@ declare -A sources=(
 	[contract]="tests/cuda/contract_test.cc tests/cuda/contract_memory.cc"
 	[backend]=tests/cuda/backend_test.cc
 	[rows]=tests/cuda/rows_test.cc
+	[streams]=tests/cuda/streams_test.cc
 )
 # shellcheck disable=SC2086
 compile "${library[@]}" "${simulator[@]}" ${sources[*]}
@@ -121,6 +122,8 @@ if [ ${#image_parts[@]} -gt 1 ]; then
 	run "the same, from their text" rows
 	unset FR_CUDA_TEXT_ONLY
 fi
+
+run "work of many streams" streams
 
 {
 	echo "driver: $FR_CUDA_LIBRARY; built in $built s"

@@ -101,7 +101,7 @@ static void fr_graph_finish_ops(fr_graph *graph)
         /* [destroy.announce] pairs [condition.publish] : as condition.announce */
         fr_fence_seq_cst();
         if (!fr_graph_is_done(graph) && fr_graph_run_some(graph, UINT64_MAX) == 0)
-            (void)fr_os_current->futex_wait(&waiters->condition_epoch, epoch, FR_TIMEOUT_INFINITE);
+            fr_graph_sleep(graph, epoch, FR_TIMEOUT_INFINITE);
         (void)fr_sub_relaxed(&waiters->condition_waiters, 1);
     }
 }

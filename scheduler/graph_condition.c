@@ -131,8 +131,11 @@ uint64_t fr_graph_run_some(fr_graph *graph, uint64_t max_ops)
                               .runs_tasks = true,
                               .runs_large = true};
     uint64_t ran = 0;
-    while (ran < max_ops && fr_graph_run_next(graph, &limits, &ran))
-        limits.max_ops = max_ops - ran;
+    (void)fr_pool_look(graph->pool);
+    do
+        while (ran < max_ops && fr_graph_run_next(graph, &limits, &ran))
+            limits.max_ops = max_ops - ran;
+    while (fr_pool_look(graph->pool) && ran < max_ops);
     return ran;
 }
 
@@ -248,6 +251,20 @@ static bool fr_condition_may_sleep(fr_condition_wait *wait)
     }
 }
 
+void fr_graph_sleep(fr_graph *graph, uint32_t seen, uint64_t left_ns)
+{
+    _Atomic uint32_t *epoch = &graph->waiters.condition_epoch;
+    fr_standby standby;
+    fr_standby_enter(&standby, graph->pool, epoch);
+    uint64_t nap_ns = fr_standby_nap(&standby, graph->pool, left_ns);
+    while (!fr_os_current->futex_wait(epoch, seen, nap_ns) && standby.is_looker &&
+           left_ns > nap_ns && !fr_pool_look(graph->pool)) {
+        left_ns -= left_ns == FR_TIMEOUT_INFINITE ? 0 : nap_ns;
+        nap_ns = fr_standby_nap(&standby, graph->pool, left_ns);
+    }
+    fr_standby_leave(&standby, graph->pool);
+}
+
 static void fr_condition_sleep(fr_condition_wait *wait)
 {
     fr_waiters *waiters = &wait->graph->waiters;
@@ -258,8 +275,7 @@ static void fr_condition_sleep(fr_condition_wait *wait)
     fr_fence_seq_cst();
 #endif
     if (!fr_condition_is_ready(wait) && !fr_condition_step(wait) && fr_condition_may_sleep(wait))
-        (void)fr_os_current->futex_wait(&waiters->condition_epoch, epoch,
-                                        fr_wait_time_left(wait->deadline_ns));
+        fr_graph_sleep(wait->graph, epoch, fr_wait_time_left(wait->deadline_ns));
     (void)fr_sub_relaxed(&waiters->condition_waiters, 1);
 }
 
@@ -269,6 +285,7 @@ static void fr_condition_loop(fr_condition_wait *wait)
     bool is_poll = wait->timeout_ns == 0;
     while (!fr_condition_is_ready(wait)) {
         bool again = fr_condition_step(wait);
+        again = fr_pool_look(wait->graph->pool) || again;
         if (out->status == OVSTAGE_OK && !again && !is_poll)
             fr_condition_sleep(wait);
         bool is_late = is_poll || fr_wait_time_left(wait->deadline_ns) == 0;

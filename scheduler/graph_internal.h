@@ -212,6 +212,10 @@ void fr_running_leave(fr_wait_frame *frame);
  * that to be counted would wait for itself. */
 void fr_running_settle(void);
 
+/* Announced as a condition waiter: sleeps until the epoch is another than seen, something was over
+ * that it looked at, or the time has run out (graph_condition.c). */
+void fr_graph_sleep(fr_graph *graph, uint32_t seen, uint64_t left_ns);
+
 uint64_t fr_wait_deadline(uint64_t timeout_ns);
 /* Time that is left; 0: none. */
 uint64_t fr_wait_time_left(uint64_t deadline_ns);

@@ -203,6 +203,7 @@ static bool fr_wait_spin(fr_wait *wait)
     if (end_ns > wait->deadline_ns)
         end_ns = wait->deadline_ns;
     for (; now_ns < end_ns; now_ns = fr_os_current->now_ns()) {
+        (void)fr_pool_look(wait->graph->pool);
         for (uint32_t k = 0; k < 16; k++) {
             if (fr_wait_is_over(wait))
                 return true;
@@ -249,6 +250,28 @@ static bool fr_wait_announce(fr_wait *wait, fr_waiter *waiter, bool watches)
     return sleeps;
 }
 
+/* Or until the deadline. */
+static void fr_wait_until_woken(fr_wait *wait, fr_waiter *waiter)
+{
+    fr_pool *pool = wait->graph->pool;
+    fr_standby standby;
+    fr_standby_enter(&standby, pool, &waiter->signal);
+    for (;;) {
+        /* [waiter.signal.read] pairs [waiter.signal], [watch.call] : see there */
+        uint32_t seen = fr_load_acquire(&waiter->signal);
+        uint64_t left_ns = fr_wait_time_left(wait->deadline_ns);
+        if ((seen & FR_WAITER_WOKEN) != 0 || left_ns == 0)
+            break;
+        uint64_t nap_ns = fr_standby_nap(&standby, pool, left_ns);
+        if (!fr_os_current->futex_wait(&waiter->signal, seen, nap_ns) && standby.is_looker)
+            (void)fr_pool_look(pool);
+    }
+    fr_standby_leave(&standby, pool);
+    /* What was ended by a look may take helpers again. */
+    if (fr_pool_is_watching(pool))
+        wait->explorer.helped_id = 0;
+}
+
 static void fr_wait_sleep(fr_wait *wait, bool watches)
 {
     fr_graph *graph = wait->graph;
@@ -256,13 +279,7 @@ static void fr_wait_sleep(fr_wait *wait, bool watches)
     waiter.ids = fr_wait_sleep_ids(wait, &waiter.id_count);
     if (fr_wait_announce(wait, &waiter, watches)) {
         (void)fr_add_relaxed(&fr_graph_slot_of(graph, wait->worker)->wait_sleeps, 1);
-        /* [waiter.signal.read] pairs [waiter.signal] : see there */
-        while (fr_load_acquire(&waiter.signal) == 0) {
-            uint64_t left_ns = fr_wait_time_left(wait->deadline_ns);
-            if (left_ns == 0)
-                break;
-            (void)fr_os_current->futex_wait(&waiter.signal, 0, left_ns);
-        }
+        fr_wait_until_woken(wait, &waiter);
     }
     fr_waiters_leave(&graph->waiters, &waiter);
 }
@@ -283,6 +300,7 @@ static void fr_wait_loop(fr_wait *wait)
     bool is_poll = wait->timeout_ns == 0;
     while (!fr_wait_is_over(wait)) {
         bool ran = wait->runs && fr_wait_run(wait);
+        ran = fr_pool_look(wait->graph->pool) || ran;
         if (is_poll) {
             if (!fr_wait_is_over(wait))
                 fr_wait_time_out(wait);

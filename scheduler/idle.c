@@ -46,7 +46,8 @@ bool fr_idle_search_begin(fr_idle *idle)
 
 bool fr_idle_search_end(fr_idle *idle)
 {
-    uint64_t before = fr_sub_relaxed(&idle->state, FR_IDLE_SEARCHING);
+    /* [idle.search_end] pairs [watch.attend.fence] : see there; the caller looks at the watches */
+    uint64_t before = fr_sub_seq_cst(&idle->state, FR_IDLE_SEARCHING);
     if (fr_idle_searching(before) > 1 || fr_idle_sleeping(before) == 0)
         return false;
 #ifndef FR_MUTATE_IDLE_NO_SEARCH_END_FENCE
@@ -62,8 +63,8 @@ void fr_idle_announce(fr_idle *idle, bool searching)
     uint64_t change = FR_IDLE_SLEEPING - (searching ? FR_IDLE_SEARCHING : 0);
     (void)fr_add_relaxed(&idle->state, change);
 #ifndef FR_MUTATE_IDLE_NO_SLEEP_FENCE
-    /* [idle.announce.fence] pairs [idle.notify.fence] : either the caller's look finds the work, or
-     * its publisher sees the sleeper */
+    /* [idle.announce.fence] pairs [idle.notify.fence], [watch.attend.fence] : either the caller's
+     * look finds the work, or its publisher sees the sleeper */
     fr_fence_seq_cst();
 #endif
 }
@@ -101,7 +102,7 @@ bool fr_idle_cancel(fr_idle *idle)
     return changed != state - FR_IDLE_SLEEPING;
 }
 
-void fr_idle_sleep(fr_idle *idle, uint32_t seen)
+bool fr_idle_sleep(fr_idle *idle, uint32_t seen, uint64_t timeout_ns)
 {
-    (void)fr_os_current->futex_wait(&idle->epoch, seen, FR_TIMEOUT_INFINITE);
+    return fr_os_current->futex_wait(&idle->epoch, seen, timeout_ns);
 }

@@ -115,7 +115,7 @@ bool fr_idle_take_permit(fr_idle *idle);
 /* Takes the announcement back; true when the thread is a searcher now, because a waker had counted
  * it as one or because there is room for one more. */
 bool fr_idle_cancel(fr_idle *idle);
-/* Sleeps until the epoch is another than seen, or less. */
-void fr_idle_sleep(fr_idle *idle, uint32_t seen);
+/* Sleeps until the epoch is another than seen, or less. False when the time ran out. */
+bool fr_idle_sleep(fr_idle *idle, uint32_t seen, uint64_t timeout_ns);
 
 #endif

@@ -189,6 +189,8 @@ static uint64_t fr_pool_lend_loop(fr_worker *worker, _Atomic uint32_t *stop, uin
      * has set its own word */
     while ((max_tokens == 0 || run < max_tokens) && !(stop && fr_load_acquire(stop) != 0)) {
         fr_runnable *token = stop ? fr_worker_take_or_sleep(worker, stop) : fr_worker_take(worker);
+        if (!token && !stop && fr_pool_look(worker->pool))
+            token = fr_worker_take(worker);
         if (!token)
             break;
         fr_worker_run(worker, token);

@@ -44,10 +44,11 @@ static void fr_waiters_wake(fr_waiters *waiters, uint64_t id, const void *place)
         fr_mutex_lock(&waiters->lock);
         for (fr_waiter *waiter = waiters->first; waiter && count < FR_WAKES_AT_ONCE;
              waiter = waiter->next) {
-            if (fr_load_relaxed(&waiter->signal) != 0 || !fr_waiter_is_for(waiter, id, place))
+            if ((fr_load_relaxed(&waiter->signal) & FR_WAITER_WOKEN) != 0 ||
+                !fr_waiter_is_for(waiter, id, place))
                 continue;
             /* [waiter.signal] pairs [waiter.signal.read] : the waiter sees what it is woken for */
-            fr_store_release(&waiter->signal, 1);
+            (void)fr_or_release(&waiter->signal, FR_WAITER_WOKEN);
             woken[count++] = &waiter->signal;
         }
         fr_mutex_unlock(&waiters->lock);

@@ -6,10 +6,10 @@
  * found in another thread's hands) and sleeps on a word of its own. Whoever makes the change clears
  * the flag in the same atomic step, and wakes those of the list who wait for it.
  *
- * Word map of a waiter's `signal`: 0, or 1 once it was woken. Set under the lock of the list, never
- * cleared.
+ * Word map of a waiter's `signal`: bit 0: it was woken. Set under the lock of the list, never
+ * cleared. Above: how often it was called to look at what is outstanding (watch.h).
  * Word map of `condition_waiters`: threads between announce and their return. `condition_epoch`:
- * counts wakes; wraps.
+ * counts wakes and such calls; wraps.
  *
  * Threads: any. A waiter lives on its thread's stack, and leaves the list under its lock before it
  * ends.
@@ -39,6 +39,7 @@
 #define FR_SCHEDULER_WAIT_H
 
 #include "scheduler/op.h"
+#include "scheduler/watch.h"
 
 typedef struct fr_waiter fr_waiter;
 struct fr_waiter {
@@ -48,6 +49,9 @@ struct fr_waiter {
     const void *place; /* the lane or solo op that it watches, or NULL */
     _Atomic uint32_t signal;
 };
+
+#define FR_WAITER_WOKEN 1u
+_Static_assert((FR_WAITER_WOKEN & FR_STANDBY_CALL) == 0, "calls leave the bit as it is");
 
 #define FR_RUNNING_JOINED_MAX 32u
 

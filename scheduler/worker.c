@@ -20,7 +20,8 @@ fr_pool *fr_worker_pool(const fr_worker *worker)
 
 bool fr_worker_has_other_work(const fr_worker *worker)
 {
-    return fr_deque_size(&worker->deque) > 0 || !fr_intake_looks_empty(&worker->pool->intake);
+    return fr_deque_size(&worker->deque) > 0 || !fr_intake_looks_empty(&worker->pool->intake) ||
+           fr_watch_is_unattended(fr_load_relaxed(&worker->pool->watches.word));
 }
 
 void fr_worker_init(fr_worker *worker, fr_pool *pool, uint32_t index)
@@ -115,10 +116,12 @@ static fr_runnable *fr_worker_take_own(fr_worker *worker)
 {
     uint32_t phase = worker->tick++ % FR_WORKER_INTAKE_PERIOD;
     fr_runnable *token = NULL;
-    if (phase == 0)
+    if (phase == 0) {
+        if (fr_watch_is_unattended(fr_load_relaxed(&worker->pool->watches.word)))
+            (void)fr_pool_look(worker->pool);
         token = fr_worker_take_intake(worker);
-    else if (phase == FR_WORKER_INTAKE_PERIOD / 2 &&
-             fr_deque_steal(&worker->deque, &token) != FR_DEQUE_SUCCESS)
+    } else if (phase == FR_WORKER_INTAKE_PERIOD / 2 &&
+               fr_deque_steal(&worker->deque, &token) != FR_DEQUE_SUCCESS)
         token = NULL;
     if (!token)
         token = fr_deque_pop(&worker->deque);
@@ -200,10 +203,13 @@ static fr_runnable *fr_worker_spin(fr_worker *worker, _Atomic uint32_t *stop)
             return token;
         if (fr_os_current->now_ns() - start_ns >= spin_ns)
             return NULL;
-        if (round % FR_WORKER_YIELD_PERIOD == 0)
-            fr_os_current->yield();
-        else
+        if (round % FR_WORKER_YIELD_PERIOD != 0) {
             fr_os_current->pause();
+            continue;
+        }
+        if (fr_watch_is_unattended(fr_load_relaxed(&worker->pool->watches.word)))
+            (void)fr_pool_look(worker->pool);
+        fr_os_current->yield();
     }
 }
 
@@ -217,10 +223,16 @@ static void fr_worker_end_search(fr_worker *worker)
 #endif
     if (last && fr_worker_sees_work(worker->pool))
         fr_worker_notify(worker->pool);
+#ifndef FR_MUTATE_WATCH_LEFT_ALONE
+    /* [worker.search_end.watches] pairs [watch.attend.fence] : who relied on this search, though
+     * nobody else sleeps in the pool, is answered here */
+    if (fr_watch_is_unattended(fr_load_seq_cst(&worker->pool->watches.word)))
+        fr_watches_attend(worker->pool);
+#endif
 }
 
-/* Sleeps until there is work, a waker's permit or a reason to stop. True when this thread is a
- * searcher now. */
+/* Sleeps until there is work, a waker's permit, a reason to stop, or it is time to look at the
+ * watches. True when this thread is a searcher now. */
 static bool fr_worker_sleep(fr_worker *worker, bool searching, _Atomic uint32_t *stop)
 {
     fr_pool *pool = worker->pool;
@@ -241,7 +253,9 @@ static bool fr_worker_sleep(fr_worker *worker, bool searching, _Atomic uint32_t 
         epoch = fr_idle_epoch(&pool->idle);
 #endif
         fr_count(&worker->counters.sleeps, 1);
-        fr_idle_sleep(&pool->idle, epoch);
+        uint64_t nap_ns = fr_watches_nap(&pool->watches, &worker->is_looker, FR_TIMEOUT_INFINITE);
+        if (!fr_idle_sleep(&pool->idle, epoch, nap_ns))
+            return fr_idle_cancel(&pool->idle);
     }
 }
 
@@ -273,11 +287,15 @@ fr_runnable *fr_worker_take_or_sleep(fr_worker *worker, _Atomic uint32_t *stop)
         return token;
     searching = searching || fr_idle_search_begin(&worker->pool->idle);
     while (!token) {
-        token = searching ? fr_worker_spin(worker, stop) : fr_worker_take(worker);
+        if (worker->is_looker) /* woken by time, most often: no reason to spin */
+            (void)fr_pool_look(worker->pool);
+        bool spins = searching && !worker->is_looker;
+        token = spins ? fr_worker_spin(worker, stop) : fr_worker_take(worker);
         if (token || fr_worker_must_stop(stop))
             break;
         searching = fr_worker_sleep(worker, searching, stop);
     }
+    fr_watches_give_back(worker->pool, &worker->is_looker);
     worker->searches = false;
     if (searching)
         fr_worker_found(worker, token);

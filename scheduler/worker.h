@@ -7,7 +7,8 @@
  * Where a worker looks, in this order: the intake on every 32nd token, so that the oldest ordinal
  * is not starved by what its own deque goes on producing; the far end of its deque half way
  * between, so that the oldest token there is not starved either; its deque; the intake; other
- * deques from a random one on.
+ * deques from a random one on. On every 32nd token, and now and then while it searches, it looks at
+ * the watches, if nobody does.
  *
  * Progress: see pool.h. A worker blocks only asleep (idle.h), and in what a token does. */
 #ifndef FR_SCHEDULER_WORKER_H
@@ -17,6 +18,7 @@
 #include "scheduler/idle.h"
 #include "scheduler/intake.h"
 #include "scheduler/pool.h"
+#include "scheduler/watch.h"
 
 /* A power of two. Under sanitizers so few that a short test meets both rare looks. */
 #ifdef FR_SHRINK
@@ -40,6 +42,7 @@ struct fr_worker {
     uint32_t tick;    /* tokens taken; decides where to look first */
     uint64_t random;  /* never 0 */
     bool searches;    /* still, while it runs a token that may turn out to be without work */
+    bool is_looker;   /* sleeps by time, to look at what is outstanding (watch.h) */
     fr_worker *outer; /* of another pool, that this thread also works for */
     fr_os_thread thread;
     FR_ALIGNED_LINE fr_worker_counters counters; /* shared */
@@ -54,7 +57,8 @@ _Static_assert(_Alignof(fr_worker) == FR_CACHE_LINE_BYTES, "workers do not share
 struct fr_pool {
     fr_intake intake;
     fr_idle idle;
-    _Atomic uint64_t wakes;                 /* on a line that only wakers write */
+    fr_watches watches;
+    FR_ALIGNED_LINE _Atomic uint64_t wakes; /* on a line that only wakers write */
     FR_ALIGNED_LINE _Atomic uint32_t start; /* from here on: read by all, hardly ever written */
     _Atomic uint32_t started_count;
     _Atomic uint32_t stop;

@@ -1,40 +1,38 @@
-/* Devices whose events the test fires, behind the table of runtime/device/table.h: for the parts of
- * runtime/device/ alone, where the simulated driver would do too much by itself. Memory is the
- * heap's; a copy is done at once. One set of devices in a process, used by one thread at a time. */
-#ifndef FR_TESTS_FAKE_DEVICE_H
-#define FR_TESTS_FAKE_DEVICE_H
+/* A device that tells nobody when its work is over: somebody has to look, by a watch. Work is over
+ * when its time has come, or when the test says so.
+ *
+ * Word map of a job's `stage`: 0; UNDER_WAY set by begin; ENDED by the look that finds it over. */
+#ifndef FR_TESTS_SUPPORT_FAKE_DEVICE_H
+#define FR_TESTS_SUPPORT_FAKE_DEVICE_H
 
-#include "runtime/device/table.h"
+#include "scheduler/watch.h"
+#include "tests/support/fake_work.h"
 
-#define FAKE_DEVICE_CALLS 4096u
+#define FAKE_DEVICE_NEVER UINT64_MAX
 
-typedef enum fake_call_kind {
-    FAKE_WAIT,
-    FAKE_RECORD,
-    FAKE_COPY,
-    FAKE_ALLOCATE,
-    FAKE_RELEASE,
-} fake_call_kind;
+typedef struct fake_job {
+    fake_work work;
+    _Atomic uint32_t stage;
+    _Atomic uint64_t due_ns;
+} fake_job;
 
-typedef struct fake_call {
-    fake_call_kind kind;
-    uintptr_t stream, event; /* event: of a wait or a record; else 0 */
-} fake_call;
+enum { FAKE_JOB_UNDER_WAY = 1, FAKE_JOB_ENDED = 2 };
 
-/* Forgets all that was. */
-const fr_device_table *fake_device_open(uint32_t count);
-/* Records of the stream, or of all (0), are done. */
-void fake_device_fire(uintptr_t stream);
-/* From now on every call answers so. */
-void fake_device_kill(void);
-/* The k-th call from now on that can fail does, 1 the next one; 0: none. */
-void fake_device_fail(uint64_t k);
-/* The call list. */
-uint32_t fake_device_call_count(void);
-fake_call fake_device_call(uint32_t index);
-/* Calls made outside of enter and leave, and enters without a leave. */
-uint64_t fake_device_faults(void);
-/* Allocations, events and streams that were not given back. */
-uint64_t fake_device_alive(void);
+typedef struct fake_device {
+    fr_watch watch;
+    fr_graph *graph;
+    fake_job *jobs;
+    uint32_t job_count;
+    _Atomic uint64_t looks;
+} fake_device;
+
+/* No job is under way. */
+void fake_device_open(fake_device *device, fr_pool *pool, fr_graph *graph, fake_job *jobs,
+                      uint32_t job_count);
+void fake_device_close(fake_device *device);
+/* The job's work is under way until then; FAKE_DEVICE_NEVER: until it is let go. */
+void fake_device_begin(fake_device *device, fake_job *job, uint64_t due_ns);
+void fake_device_let_go(fake_job *job);
+bool fake_job_has_ended(const fake_job *job);
 
 #endif

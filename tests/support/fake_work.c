@@ -5,16 +5,21 @@ static fake_work *work_of(fr_op *report)
     return *(fake_work **)fr_op_payload(report);
 }
 
+fr_run_result fake_work_park(fake_work *work, fr_op *op)
+{
+    work->parked = op;
+    /* [fake_work.park] pairs [fake_work.end] : who ends it finds the op */
+    uint32_t before = fr_or_acq_rel(&work->state, FAKE_WORK_PARKED);
+    return (before & FAKE_WORK_OVER) != 0 ? FR_RUN_DONE : FR_RUN_SPLIT;
+}
+
 static fr_run_result run_report(fr_op *report, const fr_run_context *context)
 {
     (void)context;
     fake_work *work = work_of(report);
     work->runs++;
     work->saw_failure = fr_op_failed(report);
-    work->parked = report;
-    /* [fake_work.park] pairs [fake_work.end] : who ends it finds the report */
-    uint32_t before = fr_or_acq_rel(&work->state, FAKE_WORK_PARKED);
-    return (before & FAKE_WORK_OVER) != 0 ? FR_RUN_DONE : FR_RUN_SPLIT;
+    return fake_work_park(work, report);
 }
 
 static void drop_report(fr_op *report)

@@ -30,7 +30,7 @@ static bool sleep_until_work(bool searching)
             return fr_idle_cancel(&idle);
         if (fr_idle_take_permit(&idle))
             return true;
-        fr_idle_sleep(&idle, epoch);
+        (void)fr_idle_sleep(&idle, epoch, FR_TIMEOUT_INFINITE);
     }
 }
 

@@ -6,25 +6,49 @@
 namespace
 {
 
-fr_systematic_options Options(const char *name)
+void Explore(const char *name, void (*body)(void *), uint32_t least_workers, uint32_t lent,
+             uint64_t runs)
 {
-    fr_systematic_options options = {};
-    options.name = name;
-    options.runs = 1000;
-    options.expected_steps = 150;
-    return options;
+    for (uint32_t workers = least_workers; workers <= 2; workers++) {
+        for (uint32_t threads : {1u, 2u, 3u}) {
+            for (uint32_t ops : {1u, 4u}) {
+                fr_systematic_options options = {};
+                options.name = name;
+                options.runs = runs;
+                options.max_steps = 400000;
+                options.expected_steps = 2000;
+                options.first_seed = 1 + workers * 1000000 + threads * 100000 + ops * 10000;
+                watch_shape shape = {workers, threads, ops, lent};
+                ASSERT_TRUE(fr_systematic_explore(&options, body, &shape))
+                    << workers << " workers, " << threads << " threads, " << ops << " ops";
+            }
+        }
+    }
 }
 
-TEST(SystematicWatch, EveryFloorIsToldOnce)
+TEST(SystematicWatch, WhatIsOutstandingIsLookedAt)
 {
-    fr_systematic_options options = Options("SystematicWatch.EveryFloorIsToldOnce");
-    EXPECT_TRUE(fr_systematic_explore(&options, body_watches, nullptr));
+    Explore("SystematicWatch.WhatIsOutstandingIsLookedAt", body_watch_load, 0, 0, 80);
 }
 
-TEST(SystematicWatch, ToldOrForgotten)
+TEST(SystematicWatch, WhileAThreadIsLent)
 {
-    fr_systematic_options options = Options("SystematicWatch.ToldOrForgotten");
-    EXPECT_TRUE(fr_systematic_explore(&options, body_watches_forgotten, nullptr));
+    Explore("SystematicWatch.WhileAThreadIsLent", body_watch_load, 0, 1, 40);
+}
+
+TEST(SystematicWatch, WhileTheWorkersAreBusy)
+{
+    Explore("SystematicWatch.WhileTheWorkersAreBusy", body_watch_blocked, 1, 0, 100);
+}
+
+TEST(SystematicWatch, ThoughAllSleptBefore)
+{
+    Explore("SystematicWatch.ThoughAllSleptBefore", body_watch_all_asleep, 0, 0, 150);
+}
+
+TEST(SystematicWatch, DestroyedWithWorkOutstanding)
+{
+    Explore("SystematicWatch.DestroyedWithWorkOutstanding", body_watch_destroy, 0, 0, 60);
 }
 
 } // namespace

@@ -69,6 +69,15 @@ const char *graph_report_ids_cross_blocks(void);
 const char *graph_report_dropped(void);
 const char *graph_report_failing_allocations(void);
 
+/* graph_cases_watch.c: who looks at work whose end nobody tells. */
+const char *graph_watch_is_looked_at_by_polls(void);
+const char *graph_watch_is_looked_at_by_waits(void);
+const char *graph_watch_is_looked_at_by_who_runs(void);
+const char *graph_watch_parked(void);
+const char *graph_watch_parked_with_workers(void);
+const char *graph_watch_is_looked_at_by_lent_threads(void);
+const char *graph_watch_destroyed(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -398,15 +398,15 @@ static bool pile_up(test_bench *bench, fake_work *works, uint32_t count, uint64_
         ids[0] = submit_work(bench, k + 1, 1, &works[k], 0);
         ids[1] = test_submit_seal(bench, k + 1, 1, 0);
         ids[2] = test_submit_seal(bench, k + 1, ALL, 0);
-        if (!ids[0] || !ids[1] || !ids[2] || !settle(bench))
+        if (!ids[0] || !ids[1] || !ids[2] || (k % 30 == 0 && !settle(bench)))
             return false;
     }
-    return true;
+    return settle(bench);
 }
 
 const char *graph_many_reports(void)
 {
-    enum { COUNT = 3000 };
+    enum { COUNT = 300 };
     static fake_work works[COUNT];
     test_bench bench;
     uint64_t ids[3];

@@ -271,3 +271,38 @@ TEST(GraphReport, ReportsWithoutMemory)
 {
     EXPECT_STREQ(graph_report_failing_allocations(), nullptr);
 }
+
+TEST(GraphWatch, PollsLookOnce)
+{
+    EXPECT_STREQ(graph_watch_is_looked_at_by_polls(), nullptr);
+}
+
+TEST(GraphWatch, WaitsLook)
+{
+    EXPECT_STREQ(graph_watch_is_looked_at_by_waits(), nullptr);
+}
+
+TEST(GraphWatch, WhoRunsByRequestLooks)
+{
+    EXPECT_STREQ(graph_watch_is_looked_at_by_who_runs(), nullptr);
+}
+
+TEST(GraphWatch, AParkedOpHoldsItsLaneAndNoThread)
+{
+    EXPECT_STREQ(graph_watch_parked(), nullptr);
+}
+
+TEST(GraphWatch, AParkedOpGoesOnWithWorkers)
+{
+    EXPECT_STREQ(graph_watch_parked_with_workers(), nullptr);
+}
+
+TEST(GraphWatch, LentThreadsLook)
+{
+    EXPECT_STREQ(graph_watch_is_looked_at_by_lent_threads(), nullptr);
+}
+
+TEST(GraphWatch, DestroyLooks)
+{
+    EXPECT_STREQ(graph_watch_destroyed(), nullptr);
+}

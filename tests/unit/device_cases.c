@@ -5,7 +5,7 @@
 
 #include "runtime/device/capture.h"
 #include "runtime/device/run.h"
-#include "tests/support/fake_device.h"
+#include "tests/support/fake_backend.h"
 
 /* The first thing that is not so ends the case. */
 #define WANT(condition) \
@@ -28,7 +28,7 @@ static fr_device_fault fault;
 
 static void begin(void)
 {
-    devices = fr_devices_create(&fr_allocator_default, fake_device_open(2));
+    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(2));
     opened = fr_devices_open(devices, 1, &fault);
     (void)fr_opened_enter(opened, &entry, &fault);
 }
@@ -42,33 +42,33 @@ static bool look(void)
 static const char *end(void)
 {
     fr_opened_leave(opened, &entry);
-    fake_device_fire(0);
+    fake_backend_fire(0);
     fr_devices_drain(devices);
     fr_devices_destroy(devices);
-    WANT(fake_device_alive() == 0);
-    WANT(fake_device_faults() == 0);
+    WANT(fake_backend_alive() == 0);
+    WANT(fake_backend_faults() == 0);
     return NULL;
 }
 
 static uint32_t calls_of(fake_call_kind kind, uint32_t from)
 {
     uint32_t count = 0;
-    for (uint32_t k = from; k < fake_device_call_count(); k++)
-        count += fake_device_call(k).kind == kind;
+    for (uint32_t k = from; k < fake_backend_call_count(); k++)
+        count += fake_backend_call(k).kind == kind;
     return count;
 }
 
 const char *device_case_nothing_is_opened_early(void)
 {
-    devices = fr_devices_create(&fr_allocator_default, fake_device_open(2));
-    WANT(fake_device_alive() == 0);
+    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(2));
+    WANT(fake_backend_alive() == 0);
     WANT(!fr_devices_open(devices, 2, &fault) && fault.kind == FR_DEVICE_ABSENT);
     WANT(!fr_devices_open(devices, -1, &fault) && fault.kind == FR_DEVICE_ABSENT);
     opened = fr_devices_open(devices, 0, &fault);
     WANT(opened && fr_devices_open(devices, 0, &fault) == opened);
-    WANT(fake_device_alive() == 1);
+    WANT(fake_backend_alive() == 1);
     fr_devices_destroy(devices);
-    WANT(fake_device_alive() == 0);
+    WANT(fake_backend_alive() == 0);
     return NULL;
 }
 
@@ -92,7 +92,7 @@ const char *device_case_fences_are_over_in_order(void)
     WANT(fr_fence_record(second, stream->stream, stream, &fault));
     WANT(fr_fence_when_over(first, &calls[0]) && fr_fence_when_over(second, &calls[1]));
     WANT(!look() && !fr_fence_is_over(first) && fr_devices_busy(devices));
-    fake_device_fire(stream->stream.handle);
+    fake_backend_fire(stream->stream.handle);
     WANT(look() && runs == 2);
     WANT(fr_fence_look(first) == FR_FENCE_DONE && fr_fence_look(second) == FR_FENCE_DONE);
     WANT(!fr_fence_when_over(first, &calls[0]) && runs == 2);
@@ -127,7 +127,7 @@ const char *device_case_a_lane_keeps_its_stream(void)
     fr_own_stream *seven = stall(7, &busy), *eight = stall(8, &busy);
     WANT(seven && eight && seven != eight);
     WANT(stall(7, &busy) == seven && stall(8, &busy) == eight);
-    fake_device_fire(seven->stream.handle);
+    fake_backend_fire(seven->stream.handle);
     WANT(look());
     WANT(stall(9, &busy) == seven); /* nothing of 7 is left in it */
     return end();
@@ -141,7 +141,7 @@ const char *device_case_streams_have_a_limit(void)
         WANT(stall(lane, &busy) && !busy);
     WANT(!stall(FR_STREAMS_MAX + 1, &busy) && busy);
     WANT(stall(1, &busy)); /* its own */
-    fake_device_fire(0);
+    fake_backend_fire(0);
     WANT(look() && stall(FR_STREAMS_MAX + 1, &busy) && !busy);
     return end();
 }
@@ -156,7 +156,7 @@ const char *device_case_memory_comes_back(void)
     (void)look();
     fr_placed *other = fr_placed_make(opened, 1000, &fault);
     WANT(other->address != address); /* the first one's allocation is not over */
-    fake_device_fire(0);
+    fake_backend_fire(0);
     (void)look();
     fr_placed *again = fr_placed_make(opened, 990, &fault);
     WANT(again->address == address && !again->written);
@@ -170,7 +170,7 @@ const char *device_case_reads_hold_memory(void)
 {
     begin();
     fr_placed *placed = fr_placed_make(opened, 64, &fault);
-    fake_device_fire(0);
+    fake_backend_fire(0);
     (void)look();
     fr_fence *reader = fr_fence_get(opened, &fault);
     WANT(fr_placed_reserve_reader(placed));
@@ -182,7 +182,7 @@ const char *device_case_reads_hold_memory(void)
     (void)look();
     fr_placed *other = fr_placed_make(opened, 64, &fault);
     WANT(other->address != address);
-    fake_device_fire(50);
+    fake_backend_fire(50);
     (void)look();
     fr_placed *again = fr_placed_make(opened, 64, &fault);
     WANT(again->address == address);
@@ -214,7 +214,7 @@ const char *device_case_writes_wait_for_all(void)
     WANT(!read_from(placed, 2));
     fr_fence *dep = fr_fence_get(opened, &fault);
     WANT(fr_fence_record(dep, (fr_device_stream){opened->device, 49}, NULL, &fault));
-    uint32_t from = fake_device_call_count();
+    uint32_t from = fake_backend_call_count();
     WANT(fr_device_run_begin(&run, opened, 77, 1, dep, &fault));
     WANT(fr_device_run_writes(&run, placed, &fault));
     WANT(fr_device_run_copy(&run, placed->address, (uint64_t)(uintptr_t)source, sizeof(source),
@@ -224,17 +224,17 @@ const char *device_case_writes_wait_for_all(void)
     fr_device_run_end(&run);
     fr_fence_release(dep);
     WANT(calls_of(FAKE_WAIT, from) == 4); /* dep, the allocation, two readers */
-    for (uint32_t k = from; k < fake_device_call_count(); k++)
-        WANT(fake_device_call(k).stream == 77);
-    WANT(fake_device_call(from + 4).kind == FAKE_COPY);
-    WANT(fake_device_call(from + 5).kind == FAKE_RECORD);
-    WANT(fake_device_call(from + 6).event == 5000);
+    for (uint32_t k = from; k < fake_backend_call_count(); k++)
+        WANT(fake_backend_call(k).stream == 77);
+    WANT(fake_backend_call(from + 4).kind == FAKE_COPY);
+    WANT(fake_backend_call(from + 5).kind == FAKE_RECORD);
+    WANT(fake_backend_call(from + 6).event == 5000);
     WANT(memcmp((const void *)(uintptr_t)placed->address, source, sizeof(source)) == 0);
     /* A read of it waits for that write, and for nothing else. */
-    from = fake_device_call_count();
+    from = fake_backend_call_count();
     WANT(fr_wait_to_read(opened, (fr_device_stream){opened->device, 78}, NULL, placed, &fault));
     WANT(calls_of(FAKE_WAIT, from) == 1);
-    fake_device_fire(0);
+    fake_backend_fire(0);
     WANT(look());
     WANT(fr_wait_to_read(opened, (fr_device_stream){opened->device, 78}, NULL, placed, &fault));
     WANT(calls_of(FAKE_WAIT, from) == 1); /* it is over */
@@ -248,10 +248,10 @@ const char *device_case_many_readers(void)
     fr_placed *placed = fr_placed_make(opened, 64, &fault);
     WANT(!read_from(placed, 3 * FR_PLACED_FEW_READERS));
     WANT(placed->reader_count == 3 * FR_PLACED_FEW_READERS && placed->reserved == 0);
-    uint32_t from = fake_device_call_count();
+    uint32_t from = fake_backend_call_count();
     WANT(fr_wait_to_write(opened, (fr_device_stream){opened->device, 49}, NULL, placed, &fault));
     WANT(calls_of(FAKE_WAIT, from) == 1 + 3 * FR_PLACED_FEW_READERS);
-    fake_device_fire(0);
+    fake_backend_fire(0);
     (void)look();
     WANT(!read_from(placed, 1));
     WANT(placed->reader_count == 1); /* those that are over left their places */
@@ -265,21 +265,23 @@ const char *device_case_capture_waits_for_both(void)
     fr_captured captured;
     begin();
     WANT(fr_capture(opened, 1, &none, sizeof(none), 1, &captured, &fault) && !captured.dep);
-    uint32_t from = fake_device_call_count();
+    uint32_t from = fake_backend_call_count();
     WANT(fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault) && captured.dep);
-    uintptr_t gate = fake_device_call(from).stream;
-    WANT(fake_device_call(from).kind == FAKE_WAIT && fake_device_call(from).event == 6000);
-    WANT(fake_device_call(from + 1).kind == FAKE_RECORD && fake_device_call(from + 1).stream == 60);
-    WANT(fake_device_call(from + 2).kind == FAKE_WAIT && fake_device_call(from + 2).stream == gate);
-    WANT(fake_device_call(from + 2).event == fake_device_call(from + 1).event);
-    WANT(fake_device_call(from + 3).kind == FAKE_RECORD &&
-         fake_device_call(from + 3).stream == gate);
-    WANT(captured.dep->event.handle == fake_device_call(from + 3).event);
+    uintptr_t gate = fake_backend_call(from).stream;
+    WANT(fake_backend_call(from).kind == FAKE_WAIT && fake_backend_call(from).event == 6000);
+    WANT(fake_backend_call(from + 1).kind == FAKE_RECORD &&
+         fake_backend_call(from + 1).stream == 60);
+    WANT(fake_backend_call(from + 2).kind == FAKE_WAIT &&
+         fake_backend_call(from + 2).stream == gate);
+    WANT(fake_backend_call(from + 2).event == fake_backend_call(from + 1).event);
+    WANT(fake_backend_call(from + 3).kind == FAKE_RECORD &&
+         fake_backend_call(from + 3).stream == gate);
+    WANT(captured.dep->event.handle == fake_backend_call(from + 3).event);
     fr_captured_release(&captured);
     /* Another lane's capture does not inherit that wait. */
-    from = fake_device_call_count();
+    from = fake_backend_call_count();
     WANT(fr_capture(opened, 2, &sync, sizeof(sync), 1, &captured, &fault));
-    WANT(fake_device_call(from).stream != gate);
+    WANT(fake_backend_call(from).stream != gate);
     fr_captured_release(&captured);
     return end();
 }
@@ -292,9 +294,9 @@ const char *device_case_a_refused_gate_is_not_used_again(void)
     WANT(fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault));
     uintptr_t gate = captured.dep->stream->stream.handle;
     fr_captured_release(&captured);
-    fake_device_fire(0);
+    fake_backend_fire(0);
     (void)look();
-    fake_device_fail(1);
+    fake_backend_fail(1);
     WANT(!fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault) && !captured.dep);
     WANT(fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault));
     WANT(captured.dep->stream->stream.handle != gate);
@@ -315,7 +317,7 @@ const char *device_case_a_dead_device_loses(void)
     WANT(fr_device_run_record(&run, &fault));
     fr_device_run_end(&run);
     WANT(fr_placed_lost(placed) == 0);
-    fake_device_kill();
+    fake_backend_kill();
     WANT(look() && fr_opened_is_dead(opened));
     WANT(fr_placed_lost(placed) == 700);
     WANT(!fr_device_run_begin(&run, opened, 0, 2, NULL, &fault) && fault.kind == FR_DEVICE_DEAD);
@@ -352,9 +354,9 @@ const char *device_case_each_call_fails(void)
     while (!done) {
         fr_placed *placed;
         begin();
-        fake_device_fail(++k);
+        fake_backend_fail(++k);
         done = write_once(&placed);
-        fake_device_fail(0);
+        fake_backend_fail(0);
         WANT(done || fault.kind == FR_DEVICE_FAILED);
         WANT(k < 64);
         if (placed)

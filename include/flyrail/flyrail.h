@@ -67,10 +67,11 @@ typedef struct flyrail_config_t {
     bool caller_runs;  /* a wait runs what it waits for on its own thread (L8); on by default */
     uint64_t spin_ns;  /* how long a worker or a waiter looks for work before it sleeps: 50,000 */
     uint64_t op_limit; /* pending ops before QUEUE_FULL (D25), at least 1: 1,000,000 */
-    /* Bytes in unsealed versions and in payloads of pending writes before QUEUE_FULL (D25): 1/4 of
-     * the machine's memory. */
+    /* Bytes in unsealed versions and in payloads of pending writes before QUEUE_FULL (D25), at
+     * least 1: 1/4 of the machine's memory. Seals and discards make room. */
     uint64_t pending_limit_bytes;
-    /* Sealed values kept before the newest (L6), and payloads for the next ones: 1/8 of memory. */
+    /* Sealed values kept before the newest (L6), and payloads for the next ones: 1/8 of memory; 0:
+     * none. */
     uint64_t history_limit_bytes;
     /* How many of them of each key: 2; 0: none. A read of a value that is not kept any more answers
      * OUT_OF_RANGE; one at any older moment, of keys that were not written since, has theirs. Who

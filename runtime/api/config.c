@@ -69,7 +69,12 @@ static ovstage_api_status_t fr_config_check(const flyrail_config_t *config)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "worker_count %u is above %u",
                             config->worker_count, FR_CONFIG_WORKERS_MAX);
     if (config->op_limit == 0)
-        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "op_limit is 0: nothing could be done");
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "op_limit is 0, at least 1 is needed: nothing could be done");
+    if (config->pending_limit_bytes == 0)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "pending_limit_bytes is 0, at least 1 is needed: nothing could be "
+                            "written");
     if (!config->allocator.allocate != !config->allocator.release)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
                             "the allocator has one of allocate and release only");

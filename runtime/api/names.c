@@ -2,6 +2,8 @@
 #include "runtime/api/stage.h"
 #include "runtime/dictionary/dictionary.h"
 
+#include <stdio.h>
+
 /* The token of a name that is given as a text. */
 static ovstage_api_status_t fr_name_intern(fr_stage *stage, ovx_string_t text, ovx_token_t *out)
 {
@@ -40,8 +42,23 @@ ovstage_api_status_t fr_stage_attribute(fr_stage *stage, ovx_string_or_token_t n
     if (enter) {
         *out_attribute = fr_store_attribute_enter(stage->store, token);
         if (!*out_attribute)
-            return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for attribute %llu",
-                                (unsigned long long)token);
+            return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                "no memory for attribute '%.200s' beside %u others",
+                                fr_dictionary_token_text(stage->dictionary, token).ptr,
+                                fr_store_attribute_count(stage->store));
     }
     return OVSTAGE_OK;
+}
+
+fr_name_told fr_stage_name_tell(const fr_stage *stage, ovx_string_or_token_t name)
+{
+    fr_name_told told;
+    ovx_string_t text = name.string;
+    if (name.token != OVX_INVALID_TOKEN)
+        text = fr_dictionary_token_text(stage->dictionary, name.token);
+    if (!text.ptr)
+        text = literal_to_ovx_string("?");
+    int length = text.length < sizeof(told.text) ? (int)text.length : (int)sizeof(told.text) - 1;
+    (void)snprintf(told.text, sizeof(told.text), "%.*s", length, text.ptr);
+    return told;
 }

@@ -188,5 +188,10 @@ void fr_floors_record_release(fr_floors *floors, const fr_floor_record *record);
  * does not know; OUT_OF_MEMORY. */
 ovstage_api_status_t fr_stage_attribute(fr_stage *stage, ovx_string_or_token_t name, bool enter,
                                         fr_attribute **out_attribute, ovx_token_t *out_token);
+/* The name in such an argument, for texts; cut when it is longer. */
+typedef struct fr_name_told {
+    char text[104];
+} fr_name_told;
+fr_name_told fr_stage_name_tell(const fr_stage *stage, ovx_string_or_token_t name);
 
 #endif

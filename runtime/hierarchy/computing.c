@@ -11,6 +11,7 @@
 #include "runtime/hierarchy/publish.h"
 #include "runtime/store/bind.h"
 #include "runtime/store/keys.h"
+#include "runtime/write/write_op.h"
 
 typedef struct fr_computing {
     const fr_compute *compute;
@@ -66,15 +67,17 @@ static bool fr_input_is_typed(const fr_input *input, const fr_schema *schema)
 }
 
 static ovstage_api_status_t fr_computing_refuse_type(const fr_computing *computing,
-                                                     const fr_input *input, uint64_t prim)
+                                                     const fr_input *input, uint64_t prim,
+                                                     const fr_schema *schema)
 {
     ovx_string_t name =
         fr_dictionary_token_text(computing->stage->dictionary, input->attribute->token);
-    return fr_computing_fail(computing, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                             "'%s' of %.100s needs dtype {code %u, bits %u} x%u, not an array",
-                             name.ptr,
-                             fr_dictionary_path_text(computing->stage->dictionary, prim).ptr,
-                             input->dtype.code, input->dtype.bits, input->dtype.lanes);
+    return fr_computing_fail(
+        computing, OVSTAGE_ERROR_INVALID_ARGUMENT,
+        "'%s' of %.100s needs dtype {code %u, bits %u} x%u, of fixed size, "
+        "and has %s",
+        name.ptr, fr_dictionary_path_text(computing->stage->dictionary, prim).ptr,
+        input->dtype.code, input->dtype.bits, input->dtype.lanes, fr_schema_tell(schema).text);
 }
 
 static ovstage_api_status_t fr_computing_apply(fr_computing *computing, const fr_input *input,
@@ -83,7 +86,8 @@ static ovstage_api_status_t fr_computing_apply(fr_computing *computing, const fr
     fr_forest *forest = computing->forest;
     uint32_t first = part->positions ? part->positions[0] : 0;
     if (!fr_input_is_typed(input, &part->schema))
-        return fr_computing_refuse_type(computing, input, forest->nodes.prims[first]);
+        return fr_computing_refuse_type(computing, input, forest->nodes.prims[first],
+                                        &part->schema);
     if (fr_store_read_materialize(computing->store, &forest->nodes, part) != OVSTAGE_OK)
         return fr_computing_no_memory(computing);
     const unsigned char *row = part->is_delete ? NULL : part->data;
@@ -108,7 +112,10 @@ static ovstage_api_status_t fr_computing_read(fr_computing *computing, const fr_
         fr_store_read_pin(computing->store, (fr_attribute *)(uintptr_t)input->attribute,
                           input->attribute->token, &forest->nodes, bounds, computing->record, read);
     if (status != OVSTAGE_OK)
-        return fr_computing_fail(computing, status, "%s", read->text);
+        return fr_computing_fail(
+            computing, status, "%s: %s",
+            fr_write_tell_key(forest->stage, input->attribute, read->refused_prim).text,
+            read->text);
     for (uint32_t p = 0; p < read->part_count; p++) {
         if (status == OVSTAGE_OK)
             status = fr_computing_apply(computing, input, &read->parts[p]);

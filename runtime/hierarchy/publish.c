@@ -8,6 +8,7 @@
 #include "runtime/store/derive.h"
 #include "runtime/store/judge.h"
 #include "runtime/store/keys.h"
+#include "runtime/write/payload.h"
 
 #define FR_PUBLISH_ROLES 16u
 
@@ -50,8 +51,9 @@ static ovstage_api_status_t fr_publish_judge(const fr_publication *publication, 
         fr_schema schema = fr_world_schema(column->schema.semantic);
         if (!fr_schema_equal(&column->schema, &schema)) {
             (void)snprintf(publication->text, FR_COMPUTING_TEXT_BYTES,
-                           "the world transform of %.100s is not of 16 doubles",
-                           fr_dictionary_path_text(forest->stage->dictionary, prim).ptr);
+                           "the world transform of %.100s is not of 16 doubles: %s",
+                           fr_dictionary_path_text(forest->stage->dictionary, prim).ptr,
+                           fr_schema_tell(&column->schema).text);
             return OVSTAGE_ERROR_INVALID_ARGUMENT;
         }
         bool sealed = fr_judge_written(column, prim, publication->ordinal, publication->op_id) <=

@@ -308,9 +308,12 @@ ovstage_api_status_t flyrail_trace_span(ovstage_instance_t *instance, const char
     ovstage_api_status_t status = fr_stage_enter(stage);
     if (status != OVSTAGE_OK)
         return status;
-    if (!name || end_ns < start_ns)
+    if (!name)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "the span's name is NULL");
+    if (end_ns < start_ns)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
-                            name ? "the span ends before it begins" : "the span's name is NULL");
+                            "the span '%.64s' ends at %llu ns, before it begins at %llu ns", name,
+                            (unsigned long long)end_ns, (unsigned long long)start_ns);
     fr_mutex_lock(&stage->trace_lock);
     fr_trace *trace = stage->trace;
     fr_mutex_unlock(&stage->trace_lock);

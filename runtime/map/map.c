@@ -92,7 +92,10 @@ static ovstage_api_status_t fr_map_check_storage(fr_map *map, const ovstage_map_
                                  .semantic = desc->semantic,
                                  .is_array = map->schema.is_array};
     ovstage_api_status_t status = fr_payload_check(&data, prims, false, FR_PLACE_HOST, payload);
-    return status == OVSTAGE_OK ? status : fr_error_set(status, "%s", payload->text);
+    return status == OVSTAGE_OK
+               ? status
+               : fr_error_set(status, "attribute '%s': %s",
+                              fr_stage_name_tell(map->stage, desc->attribute).text, payload->text);
 }
 
 /* False: it is refused. Else the op says so, if there are prims; the last error tells why. */

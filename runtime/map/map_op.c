@@ -80,10 +80,10 @@ static ovstage_api_status_t fr_map_find_schema(const fr_map *map, uint64_t op_id
                           map->query->count);
     case FR_KEYS_DIFFER:
         return fr_map_say(out, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                          "attribute '%s' has another schema on prim '%s' than on prims before it, "
-                          "or another role than %s: a zero dtype is ambiguous",
-                          name, fr_write_path(map->stage, prim),
-                          fr_semantic_name(map->schema.semantic));
+                          "%s has another schema, %s, than on prims before it, or another role "
+                          "than %s: a zero dtype is ambiguous",
+                          fr_write_tell_key(map->stage, map->attribute, prim).text,
+                          fr_schema_tell(schema).text, fr_semantic_name(map->schema.semantic));
     default:
         break;
     }
@@ -102,17 +102,14 @@ static ovstage_api_status_t fr_map_judge_schema(const fr_map *map, uint64_t op_i
     fr_row_source rows = fr_map_rows(map);
     fr_write write = fr_map_write(map, op_id, &rows);
     ovx_primpath_t prim = OVX_INVALID_PRIMPATH;
+    fr_schema existing;
     *schema = map->schema;
     if (map->finds_schema)
         return fr_map_find_schema(map, op_id, all, schema, out);
-    if (!all || !fr_store_schema_conflict(&write, &prim))
+    if (!all || !fr_store_schema_conflict(&write, &prim, &existing))
         return OVSTAGE_OK;
-    return fr_map_say(
-        out, OVSTAGE_ERROR_INVALID_ARGUMENT,
-        "attribute '%s' has another schema on prim '%s' than {code %u, bits %u} x%u, %s",
-        fr_write_name(map->stage, map->attribute), fr_write_path(map->stage, prim),
-        map->schema.code, map->schema.bits, map->schema.lanes,
-        fr_semantic_name(map->schema.semantic));
+    return fr_map_say(out, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s",
+                      fr_write_tell_conflict(map->stage, &write, prim, &existing).text);
 }
 
 bool fr_map_is_open(const fr_map *map)

@@ -48,9 +48,11 @@ ovstage_api_status_t fr_stage_room(fr_stage *stage, uint64_t payload_bytes)
         fr_add_relaxed(&stage->queue_full_count, 1);
         return fr_error_set(OVSTAGE_ERROR_QUEUE_FULL,
                             "%llu bytes are unsealed or pending and %llu more are submitted: the "
-                            "limit is %llu (pending_limit_bytes)",
+                            "limit is %llu (pending_limit_bytes); %s",
                             (unsigned long long)pending, (unsigned long long)payload_bytes,
-                            (unsigned long long)limit);
+                            (unsigned long long)limit,
+                            payload_bytes > limit ? "they never fit"
+                                                  : "seals and discards make room, time does not");
     }
 }
 

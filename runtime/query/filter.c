@@ -51,13 +51,15 @@ static ovstage_api_status_t fr_filter_check(const ovstage_filter_t *filter,
     if (!out)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "the query out pointer is NULL");
     if ((!attributes && count > 0) || count > UINT32_MAX)
-        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "attrs is %p, its count %zu",
-                            (const void *)attributes, count);
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "attrs is%s NULL, its count %zu: at most %u names",
+                            attributes ? " not" : "", count, UINT32_MAX);
     if (!filter)
         return OVSTAGE_OK;
     if ((!filter->predicates && filter->count > 0) || filter->count > UINT32_MAX)
-        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates is %p, its count %zu",
-                            (const void *)filter->predicates, filter->count);
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "predicates is%s NULL, its count %zu: at most %u predicates",
+                            filter->predicates ? " not" : "", filter->count, UINT32_MAX);
     for (size_t p = 0; p < filter->count; p++) {
         const ovstage_predicate_t *predicate = &filter->predicates[p];
         if ((unsigned)predicate->op > OVSTAGE_FILTER_OP_GE)

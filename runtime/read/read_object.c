@@ -1,6 +1,7 @@
 #include "runtime/device/placed.h"
 #include "runtime/read/derived.h"
 #include "runtime/write/access.h"
+#include "runtime/write/write_op.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,15 @@ static ovstage_api_status_t fr_read_derive(fr_read *read, const fr_read_name *na
     return status;
 }
 
+/* What the store says of an attribute that it knows by number only. */
+static void fr_read_say_where(fr_read *read, const fr_attribute *attribute)
+{
+    char said[sizeof(read->result.text) - sizeof(fr_key_told) - 2]; /* ": " comes before it */
+    (void)snprintf(said, sizeof(said), "%.*s", (int)sizeof(said) - 1, read->result.text);
+    (void)snprintf(read->result.text, sizeof(read->result.text), "%s: %s",
+                   fr_write_tell_key(read->stage, attribute, read->result.refused_prim).text, said);
+}
+
 static ovstage_api_status_t fr_read_pin(fr_read *read, const fr_floor_record *record)
 {
     ovstage_api_status_t status = OVSTAGE_OK;
@@ -126,6 +136,8 @@ static ovstage_api_status_t fr_read_pin(fr_read *read, const fr_floor_record *re
         name->sealed = name->floor >= read->bounds.end;
         status = fr_store_read_pin(read->stage->store, name->attribute, name->token, read->query,
                                    &read->bounds, record, &read->result);
+        if (status != OVSTAGE_OK)
+            fr_read_say_where(read, name->attribute);
     }
     if (status != OVSTAGE_OK)
         fr_read_release_parts(read);

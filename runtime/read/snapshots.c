@@ -60,8 +60,10 @@ static ovstage_api_status_t fr_snapshot_choose(fr_stage *stage, const flyrail_sn
     ovstage_api_status_t status = fr_snapshot_floor(stage, desc, &floor);
     if (status == OVSTAGE_OK && !desc->newest && desc->ordinal > floor)
         return fr_error_set(OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
-                            "ordinal %llu is not sealed: the write floor is %llu",
-                            (unsigned long long)desc->ordinal, (unsigned long long)floor);
+                            "ordinal %llu is not sealed: the write floor is %llu (%s)",
+                            (unsigned long long)desc->ordinal, (unsigned long long)floor,
+                            desc->attribute_count > 0 ? "the least of the attributes'"
+                                                      : "of all attributes");
     *out = desc->newest ? floor : desc->ordinal;
     return status;
 }

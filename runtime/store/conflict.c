@@ -2,7 +2,7 @@
 #include "runtime/store/judge.h"
 #include "runtime/store/store_state.h"
 
-bool fr_store_schema_conflict(const fr_write *write, ovx_primpath_t *prim)
+bool fr_store_schema_conflict(const fr_write *write, ovx_primpath_t *prim, fr_schema *existing)
 {
     bool any_role = write->any_role || write->schema.semantic == OVSTAGE_SEMANTIC_NONE;
     for (uint32_t element = 0; element < write->rows->count; element++) {
@@ -12,8 +12,10 @@ bool fr_store_schema_conflict(const fr_write *write, ovx_primpath_t *prim)
         const fr_column *holder =
             fr_judge_key(write->attribute, (uint32_t)*prim, write->ordinal, write->op_id);
         if (holder && (!fr_schema_same_layout(&holder->schema, &write->schema) ||
-                       (!any_role && holder->schema.semantic != write->schema.semantic)))
+                       (!any_role && holder->schema.semantic != write->schema.semantic))) {
+            *existing = holder->schema;
             return true;
+        }
     }
     return false;
 }

@@ -107,8 +107,10 @@ fr_keys fr_store_keys_schema(const fr_write *write, bool all, fr_schema *out, ov
         if (!first)
             first = holder;
         if (!fr_schema_same_layout(&first->schema, &holder->schema) ||
-            (!write->any_role && holder->schema.semantic != write->schema.semantic))
+            (!write->any_role && holder->schema.semantic != write->schema.semantic)) {
+            *out = holder->schema;
             return FR_KEYS_DIFFER;
+        }
     }
     if (!first)
         return FR_KEYS_NONE;

@@ -4,6 +4,9 @@
 #include "runtime/store/judge.h"
 #include "runtime/store/plan.h"
 #include "runtime/store/store_state.h"
+#include "runtime/write/payload.h"
+
+#include <stdio.h>
 
 /* Of a query's prims, that are worth finding out about all of them. */
 #define FR_PLAN_MANY_PART 8u
@@ -39,8 +42,10 @@ static bool fr_plan_is_written(const fr_plan *plan, const uint64_t *repeated, ui
            !(repeated && (repeated[element / 64] >> element % 64 & 1) != 0);
 }
 
-/* The column in which an element's key is written: NULL when its schema is another one. */
-static fr_column *fr_plan_column(const fr_write *write, fr_column *column, uint32_t element)
+/* The column in which an element's key is written: NULL when its schema is another one, which *out
+ * says then. */
+static fr_column *fr_plan_column(const fr_write *write, fr_column *column, uint32_t element,
+                                 fr_write_plan *out)
 {
     if (!write->judge)
         return column;
@@ -51,7 +56,12 @@ static fr_column *fr_plan_column(const fr_write *write, fr_column *column, uint3
         return column;
     bool any_role = write->any_role || write->schema.semantic == OVSTAGE_SEMANTIC_NONE;
     bool keeps_role = any_role && fr_schema_same_layout(&holder->schema, &write->schema);
-    return keeps_role ? holder : NULL;
+    if (keeps_role)
+        return holder;
+    out->refused_prim = fr_write_prim(write->query, write->rows, element);
+    (void)snprintf(out->text, sizeof(out->text), "it has another schema, %s, than is written: %s",
+                   fr_schema_tell(&holder->schema).text, fr_schema_tell(&write->schema).text);
+    return NULL;
 }
 
 typedef struct fr_sorted {
@@ -122,10 +132,9 @@ static ovstage_api_status_t fr_plan_sort(fr_plan *plan, const fr_write *write, f
     for (uint32_t element = 0; element < source->count; element++) {
         if (!fr_plan_is_written(plan, repeated, element))
             continue;
-        fr_column *holder = fr_plan_column(write, column, element);
+        fr_column *holder = fr_plan_column(write, column, element, out);
         if (!holder)
-            return fr_plan_refuse(out, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                                  "the attribute has another schema on one of the prims");
+            return OVSTAGE_ERROR_INVALID_ARGUMENT;
         fr_sorted sorted =
             fr_plan_place(plan, holder, fr_write_prim(write->query, source, element));
         fr_target *target = fr_plan_target(plan, holder, sorted.segment);

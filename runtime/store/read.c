@@ -24,17 +24,23 @@ static ovstage_api_status_t fr_reading_refuse(const fr_reading *reading,
     char *text = reading->result->text;
     size_t size = sizeof(reading->result->text);
     if (status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)
-        snprintf(text, size,
-                 "a selected prim has an unsealed change at ordinal %llu, at or below the read's "
-                 "%llu; the "
-                 "write floor is %llu",
-                 (unsigned long long)found, (unsigned long long)reading->ordinal,
-                 (unsigned long long)reading->floor);
+        snprintf(
+            text, size,
+            "it has an unsealed change at ordinal %llu, at or below the read's %llu; the write "
+            "floor is %llu",
+            (unsigned long long)found, (unsigned long long)reading->ordinal,
+            (unsigned long long)reading->floor);
     else if (status == OVSTAGE_ERROR_OUT_OF_RANGE)
-        snprintf(text, size, "the value at ordinal %llu is no longer kept",
-                 (unsigned long long)reading->at);
+        snprintf(text, size,
+                 "the value at ordinal %llu is no longer kept; the write floor is %llu, and %u "
+                 "values (history_versions) before the newest are kept, in %llu bytes "
+                 "(history_limit_bytes)",
+                 (unsigned long long)reading->at, (unsigned long long)reading->floor,
+                 reading->store->config.history_versions,
+                 (unsigned long long)reading->store->config.history_limit_bytes);
     else
-        snprintf(text, size, "out of memory");
+        snprintf(text, size, "no memory to read it of %u prims at ordinal %llu",
+                 reading->query->count, (unsigned long long)reading->at);
     return status;
 }
 
@@ -240,8 +246,10 @@ static ovstage_api_status_t fr_reading_select(const fr_reading *reading, const f
         uint32_t first = snapshot->row_count;
         for (uint32_t k = group->first; k < group->first + group->count; k++) {
             fr_owner owner = fr_reading_row_owner(reading, binding, group->segment, k);
-            if (owner == FR_OWNER_UNKNOWN)
+            if (owner == FR_OWNER_UNKNOWN) {
+                fr_reading_refuse_prim(reading, fr_bind_position(binding, k));
                 return OVSTAGE_ERROR_OUT_OF_RANGE;
+            }
             if (owner == FR_OWNER_ELSEWHERE)
                 continue;
             snapshot->own_rows[snapshot->row_count] = fr_bind_row(binding, k);
@@ -389,8 +397,10 @@ static uint64_t fr_reading_open_mark(const fr_reading *reading, fr_column *colum
         for (uint32_t k = 0; k < count; k++) {
             ordinal = fr_marks_find(column->marks, owner, prims[k], reading->above,
                                     reading->ordinal, UINT64_MAX);
-            if (ordinal && fr_tombstones_due(column, prims[k], ordinal))
+            if (ordinal && fr_tombstones_due(column, prims[k], ordinal)) {
+                reading->result->refused_prim = prims[k];
                 return ordinal;
+            }
         }
     }
     return 0;
@@ -465,6 +475,7 @@ static ovstage_api_status_t fr_reading_run(fr_reading *reading)
     ovstage_api_status_t status;
     bool is_one;
     do {
+        result->refused_prim = OVX_INVALID_PRIMPATH;
         reading->derived = fr_derive_look(reading->store, reading->attribute);
         if (!fr_reading_settle_deletes(reading))
             return fr_reading_refuse(reading, OVSTAGE_ERROR_OUT_OF_MEMORY, 0);

@@ -21,9 +21,14 @@ typedef struct fr_reading {
     fr_read_result *result;
 } fr_reading;
 
+/* The prim at this position of the query is why the read fails. */
+static inline void fr_reading_refuse_prim(const fr_reading *reading, uint32_t position)
+{
+    reading->result->refused_prim = reading->query->prims[position];
+}
 /* Unsealed changes (reading_open.c): an ordinal at or below N of a version, or of rows without a
- * place, that has one of the query's keys; 0: none. In this order: what a seal lays out is a
- * version before it stops to be an unplaced row. */
+ * place, that has one of the query's keys, which is the read's refused prim then; 0: none. In this
+ * order: what a seal lays out is a version before it stops to be an unplaced row. */
 uint64_t fr_reading_open_unplaced(const fr_reading *reading, fr_column *column);
 uint64_t fr_reading_open_versions(const fr_reading *reading, const fr_binding *binding);
 /* Whether rows at or below the ordinal have no place yet. */

@@ -58,6 +58,8 @@ static uint64_t fr_reading_open_version(const fr_reading *reading, const fr_bind
         }
         fr_mutex_unlock(&segment->lock);
     }
+    if (found)
+        fr_reading_refuse_prim(reading, fr_bind_position(binding, k - 1));
     return found;
 }
 
@@ -118,8 +120,10 @@ static uint64_t fr_reading_open_unplaced_some(const fr_reading *reading, const f
         fr_mutex_lock(&unplaced->lock);
         for (; look->key < count && !found && fr_row_look_step(&left); look->key++) {
             uint32_t row = fr_row_set_place(&unplaced->prims, (uint32_t)prims[look->key]);
-            if (row != FR_ROW_SET_NONE && row < unplaced->committed)
-                found = unplaced->ordinal;
+            if (row == FR_ROW_SET_NONE || row >= unplaced->committed)
+                continue;
+            found = unplaced->ordinal;
+            fr_reading_refuse_prim(reading, look->key);
         }
         fr_mutex_unlock(&unplaced->lock);
         *more = !found && left == 0;

@@ -110,6 +110,7 @@ typedef struct fr_write_plan {
     bool adopts; /* the managed tensor, or the source's buffer, becomes the payload: its ownership
                     passes at commit */
     char text[256];                        /* the reason, when prepare fails */
+    ovx_primpath_t refused_prim;           /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
     _Alignas(16) unsigned char state[320]; /* the store's */
 } fr_write_plan;
 
@@ -179,11 +180,11 @@ bool fr_store_missing(fr_store *store, const fr_attribute *attribute, const fr_q
                       const fr_row_source *rows, uint64_t ordinal, uint64_t op_id,
                       ovx_primpath_t *prim);
 /* Whether an addressed key has another schema than the write, by what has run of the ops accepted
- * before write->op_id at or below its ordinal; then *prim says which. */
-bool fr_store_schema_conflict(const fr_write *write, ovx_primpath_t *prim);
+ * before write->op_id at or below its ordinal; then *prim and *existing say which. */
+bool fr_store_schema_conflict(const fr_write *write, ovx_primpath_t *prim, fr_schema *existing);
 /* What the keys of the write's prims have, by the same ops: their layout, and the role of one of
- * them. all false: the first key that is found speaks for all. DIFFER: *prim's is another one, or
- * it has another role than is written. */
+ * them. all false: the first key that is found speaks for all. DIFFER: *prim's is another one,
+ * *out, or it has another role than is written. */
 typedef enum fr_keys { FR_KEYS_NONE, FR_KEYS_AGREE, FR_KEYS_DIFFER } fr_keys;
 fr_keys fr_store_keys_schema(const fr_write *write, bool all, fr_schema *out, ovx_primpath_t *prim);
 /* One counter for the attribute: how often keys of it have got places (R82). */
@@ -245,7 +246,8 @@ typedef struct fr_read_part {
 typedef struct fr_read_result {
     fr_read_part *parts; /* array of part_count, owned by the result */
     uint32_t part_count, part_capacity;
-    char text[256];
+    char text[512];              /* the reason, when it fails */
+    ovx_primpath_t refused_prim; /* whose it is; OVX_INVALID_PRIMPATH: that is not known */
 } fr_read_result;
 
 typedef struct fr_read_bounds {

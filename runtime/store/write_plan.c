@@ -160,8 +160,9 @@ static ovstage_api_status_t fr_plan_insert(fr_store *store, const fr_write *writ
         !fr_store_insert_conflict(store, write->query, write->rows, write->ordinal, write->op_id,
                                   &prim))
         return OVSTAGE_OK;
+    out->refused_prim = prim;
     return fr_plan_refuse(out, OVSTAGE_ERROR_PRIM_NOT_FOUND,
-                          "INSERT addresses a prim that already exists");
+                          "INSERT addresses a prim that exists already");
 }
 
 static uint32_t fr_target_chunks(const fr_plan *plan, const fr_target *target)
@@ -206,6 +207,7 @@ static bool fr_plan_begin(fr_store *store, const fr_write *write, fr_write_plan 
     out->chunk_count = 0;
     out->adopts = false;
     out->text[0] = 0;
+    out->refused_prim = OVX_INVALID_PRIMPATH;
     *plan = (fr_plan){.store = store,
                       .source = write->rows,
                       .query = write->query,
@@ -278,7 +280,10 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
         return status;
     fr_kept_drop(store, &plan->kept, plan->ordinal);
     fr_plan_release(plan);
-    return out->text[0] ? status : fr_plan_refuse(out, status, "out of memory");
+    if (out->text[0] == '\0')
+        (void)snprintf(out->text, sizeof(out->text), "no memory for %u rows at ordinal %llu",
+                       write->rows->selected_count, (unsigned long long)write->ordinal);
+    return status;
 }
 
 /* What it is judged by may be lost while it is looked at: that is asked last, and stands above what

@@ -44,6 +44,16 @@ const char *fr_semantic_name(ovstage_attribute_semantic_t semantic)
                : NULL;
 }
 
+fr_schema_text fr_schema_tell(const fr_schema *schema)
+{
+    fr_schema_text told;
+    const char *semantic = fr_semantic_name(schema->semantic);
+    (void)snprintf(told.text, sizeof(told.text), "{code %u, bits %u} x%u, %s, %s", schema->code,
+                   schema->bits, schema->lanes, schema->is_array ? "an array" : "of fixed size",
+                   semantic ? semantic : "?");
+    return told;
+}
+
 /* --- the arguments around the tensors --------------------------------------------------------- */
 
 static ovstage_api_status_t fr_payload_check_elements(const ovstage_write_data_t *data,

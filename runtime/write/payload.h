@@ -45,6 +45,11 @@ fr_array_source *fr_payload_array_source(const ovstage_write_data_t *data, uint3
 
 /* Name of a semantic for texts, "POINT"; NULL for a value outside the enum. */
 const char *fr_semantic_name(ovstage_attribute_semantic_t semantic);
+/* A schema for texts. */
+typedef struct fr_schema_text {
+    char text[80];
+} fr_schema_text;
+fr_schema_text fr_schema_tell(const fr_schema *schema);
 
 /* index_map and mask: bytes of a copy (0 without them), and the copy itself, made in `room`
  * (aligned to 8), to which the source points from then on. */

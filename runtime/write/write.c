@@ -225,8 +225,9 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
         fr_payload_check(data, prims, call->stage->config.adopt_managed,
                          call->device ? call->device->place : FR_PLACE_HOST, &payload);
     if (status != OVSTAGE_OK)
-        return fr_error_set(status, FR_ENTRY_FORMAT "%s", FR_ENTRY_ARGUMENTS(call, e),
-                            payload.text);
+        return fr_error_set(
+            status, FR_ENTRY_FORMAT "attribute '%s': %s", FR_ENTRY_ARGUMENTS(call, e),
+            fr_stage_name_tell(call->stage, call->writes[e].attribute).text, payload.text);
     status = fr_stage_attribute(call->stage, call->writes[e].attribute, true, &attribute, &token);
     if (status == OVSTAGE_OK)
         status = fr_write_check_reserved(call->stage, token, data, &payload);
@@ -405,8 +406,8 @@ static ovstage_api_status_t fr_write_check_request(const fr_write_request *reque
 {
     if (!request->writes || request->count == 0 || request->count > UINT16_MAX)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
-                            "writes = %p with count = %zu: 1..%u entries are needed",
-                            (const void *)request->writes, request->count, UINT16_MAX);
+                            "writes is%s NULL, its count %zu: 1 to %u entries are needed",
+                            request->writes ? " not" : "", request->count, UINT16_MAX);
     if (request->mode < 0 || request->mode >= request->mode_count)
         return fr_error_set(
             OVSTAGE_ERROR_INVALID_ARGUMENT,
@@ -414,11 +415,14 @@ static ovstage_api_status_t fr_write_check_request(const fr_write_request *reque
                 ? "mode = %d is none of FLYRAIL_WRITE_UPSERT (0) to .._KEYS_EXIST (3)"
                 : "prim_mode = %d is neither UPSERT (0) nor INSERT (1)",
             request->mode);
-    if (request->some &&
-        (request->row_count > UINT32_MAX || (!request->rows && request->row_count > 0)))
+    if (request->some && request->row_count > UINT32_MAX)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
-                            "rows = %p with row_count = %zu: up to %u rows are needed",
-                            (const void *)request->rows, request->row_count, UINT32_MAX);
+                            "row_count %zu is above the limit of %u rows", request->row_count,
+                            UINT32_MAX);
+    if (request->some && !request->rows && request->row_count > 0)
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
+                            "rows is NULL, but row_count is %zu: so many positions are needed",
+                            request->row_count);
     return OVSTAGE_OK;
 }
 

@@ -215,7 +215,7 @@ static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, co
     fr_device_fault fault;
     ovstage_api_status_t status = fr_store_write_reserve(store, what, plan);
     if (status != OVSTAGE_OK) {
-        fr_write_fail(op, status, write->stage, what->attribute, plan->text);
+        fr_write_fail(op, status, write->stage, what->attribute, plan);
         return false;
     }
     fr_placed *to = fr_store_write_placed(plan);

@@ -17,6 +17,29 @@ const char *fr_write_path(const fr_stage *stage, ovx_primpath_t prim)
     return text.ptr ? text.ptr : "?";
 }
 
+fr_key_told fr_write_tell_key(const fr_stage *stage, const fr_attribute *attribute,
+                              ovx_primpath_t prim)
+{
+    fr_key_told place;
+    const char *name = fr_write_name(stage, attribute);
+    if (prim == OVX_INVALID_PRIMPATH)
+        (void)snprintf(place.text, sizeof(place.text), "attribute '%s'", name);
+    else
+        (void)snprintf(place.text, sizeof(place.text), "attribute '%s' of prim '%s'", name,
+                       fr_write_path(stage, prim));
+    return place;
+}
+
+fr_conflict_text fr_write_tell_conflict(const fr_stage *stage, const fr_write *write,
+                                        ovx_primpath_t prim, const fr_schema *existing)
+{
+    fr_conflict_text told;
+    (void)snprintf(told.text, sizeof(told.text), "%s has another schema, %s, than is written: %s",
+                   fr_write_tell_key(stage, write->attribute, prim).text,
+                   fr_schema_tell(existing).text, fr_schema_tell(&write->schema).text);
+    return told;
+}
+
 bool fr_write_joins(const fr_write_entry *entry)
 {
     const fr_schema *entered = &entry->attribute->schema, *schema = &entry->schema;
@@ -200,6 +223,7 @@ static ovstage_api_status_t fr_write_submitted_schema(const fr_write_op *write, 
             continue;
         fr_row_source rows;
         ovx_primpath_t prim = OVX_INVALID_PRIMPATH;
+        fr_schema existing;
         fr_write_entry_unpack(entry, &rows);
         fr_write what = {.attribute = entry->attribute,
                          .schema = entry->schema,
@@ -208,13 +232,9 @@ static ovstage_api_status_t fr_write_submitted_schema(const fr_write_op *write, 
                          .op_id = next_id,
                          .any_role = entry->any_role,
                          .rows = &rows};
-        if (fr_store_schema_conflict(&what, &prim))
-            return fr_error_set(
-                OVSTAGE_ERROR_INVALID_ARGUMENT,
-                "attribute '%s' has another schema on prim '%s' than {code %u, bits %u} x%u, %s",
-                fr_write_name(write->stage, entry->attribute), fr_write_path(write->stage, prim),
-                entry->schema.code, entry->schema.bits, entry->schema.lanes,
-                fr_semantic_name(entry->schema.semantic));
+        if (fr_store_schema_conflict(&what, &prim, &existing))
+            return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "%s",
+                                fr_write_tell_conflict(write->stage, &what, prim, &existing).text);
     }
     return OVSTAGE_OK;
 }

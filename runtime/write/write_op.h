@@ -169,9 +169,21 @@ bool fr_write_meet_query(fr_op *op, fr_write_op *write);
 fr_op *fr_write_doomed(fr_stage *stage, fr_query *query, ovstage_api_status_t status,
                        ovx_string_t text);
 
+/* "attribute 'a' of prim '/p'"; OVX_INVALID_PRIMPATH: without the prim. */
+typedef struct fr_key_told {
+    char text[256];
+} fr_key_told;
+fr_key_told fr_write_tell_key(const fr_stage *stage, const fr_attribute *attribute,
+                              ovx_primpath_t prim);
 /* The op fails with what the store said. */
 void fr_write_fail(fr_op *op, ovstage_api_status_t status, const fr_stage *stage,
-                   const fr_attribute *attribute, const char *text);
+                   const fr_attribute *attribute, const fr_write_plan *plan);
+/* A key that has another schema than is written: the text of INVALID_ARGUMENT. */
+typedef struct fr_conflict_text {
+    char text[512];
+} fr_conflict_text;
+fr_conflict_text fr_write_tell_conflict(const fr_stage *stage, const fr_write *write,
+                                        ovx_primpath_t prim, const fr_schema *existing);
 /* For texts. */
 const char *fr_write_name(const fr_stage *stage, const fr_attribute *attribute);
 const char *fr_write_path(const fr_stage *stage, ovx_primpath_t prim);

@@ -63,7 +63,7 @@ static fr_run_result fr_quick_run(fr_op *op, const fr_run_context *context)
     fr_write_plan plan;
     ovstage_api_status_t status = fr_store_write_prepare(store, &what, &plan);
     if (status != OVSTAGE_OK) {
-        fr_write_fail(op, status, write->stage, write->attribute, plan.text);
+        fr_write_fail(op, status, write->stage, write->attribute, &plan);
         return FR_RUN_DONE;
     }
     for (uint32_t chunk = 0; chunk < plan.chunk_count; chunk++)

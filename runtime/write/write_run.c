@@ -66,9 +66,10 @@ uint64_t fr_write_entry_bytes(const fr_write_entry *entry)
 }
 
 void fr_write_fail(fr_op *op, ovstage_api_status_t status, const fr_stage *stage,
-                   const fr_attribute *attribute, const char *text)
+                   const fr_attribute *attribute, const fr_write_plan *plan)
 {
-    fr_op_fail(op, status, "attribute '%s': %s", fr_write_name(stage, attribute), text);
+    fr_op_fail(op, status, "%s: %s", fr_write_tell_key(stage, attribute, plan->refused_prim).text,
+               plan->text);
 }
 
 static inline ovstage_api_status_t fr_write_prepare(fr_op *op, fr_write_op *write,
@@ -89,7 +90,7 @@ static inline ovstage_api_status_t fr_write_prepare(fr_op *op, fr_write_op *writ
     };
     ovstage_api_status_t status = fr_store_write_prepare(write->stage->store, &what, plan);
     if (status != OVSTAGE_OK)
-        fr_write_fail(op, status, write->stage, entry->attribute, plan->text);
+        fr_write_fail(op, status, write->stage, entry->attribute, plan);
     return status;
 }
 

@@ -158,7 +158,7 @@ World::World(const Way &way, Bytes *settings) : way_(way)
     if (settings->once_in(8))
         config.op_limit = 1 + settings->byte();
     if (settings->once_in(8))
-        config.pending_limit_bytes = uint64_t(64) * settings->byte();
+        config.pending_limit_bytes = 1 + uint64_t(64) * settings->byte();
 
     path_dictionary_instance_t *names = ovstage_get_path_dictionary(keeper().instance);
     for (const char *text : texts) {

@@ -393,7 +393,8 @@ TEST_F(Hostile, room_and_limits)
             EXPECT_EQ(large.read(query, name, at), values);
     }
     made.op_limit = 1;
-    made.pending_limit_bytes = made.history_limit_bytes = made.cache_limit_bytes = 0;
+    made.pending_limit_bytes = 1;
+    made.history_limit_bytes = made.cache_limit_bytes = 0;
     made.history_versions = 0;
     {
         Stage small(made);

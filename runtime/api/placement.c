@@ -23,7 +23,7 @@ static fr_devices *fr_stage_devices(fr_stage *stage, fr_device_fault *fault)
         *fault = (fr_device_fault){.kind = FR_DEVICE_ABSENT, .text = "there is no device driver"};
         return NULL;
     }
-    devices = fr_devices_create(&stage->allocator, fr_device_provider);
+    devices = fr_devices_create(&stage->allocator, fr_device_provider, stage->pool);
     if (!devices) {
         fr_device_fault_memory(fault, sizeof(*devices));
         return NULL;

@@ -2,6 +2,7 @@
 
 #include "runtime/device/placed.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #define FR_PLACED_PER_SLAB 32
@@ -17,18 +18,27 @@ void fr_device_fault_memory(fr_device_fault *fault, size_t size_bytes)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_table *table)
+static bool fr_devices_watch(void *user)
+{
+    return fr_devices_look(user);
+}
+
+fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_table *table,
+                              fr_pool *pool)
 {
     fr_devices *devices = fr_memory_allocate_zero(allocator, sizeof(*devices), 16);
     if (!devices)
         return NULL;
     devices->allocator = allocator;
     devices->table = table;
+    devices->pool = pool;
     fr_device_fault none;
     devices->count = table->count(&none);
     if (devices->count > FR_DEVICES_MAX)
         devices->count = FR_DEVICES_MAX;
     fr_slabs_open(&devices->placed, allocator, sizeof(fr_placed), FR_PLACED_PER_SLAB);
+    if (pool) /* last: from then on others look */
+        fr_watch_open(&devices->watch, pool, fr_devices_watch, devices);
     return devices;
 }
 
@@ -54,6 +64,8 @@ void fr_devices_destroy(fr_devices *devices)
 {
     if (!devices)
         return;
+    if (devices->pool)
+        fr_watch_close(&devices->watch);
     (void)fr_placed_bury(devices);
     for (uint32_t k = 0; k < devices->count; k++) {
         fr_opened *opened = fr_load_relaxed(&devices->opened[k]);
@@ -149,8 +161,69 @@ static uint64_t fr_opened_look_at_all(fr_opened *opened, fr_fence_call **due)
     return over + fr_fence_queue_look(opened, &opened->fences.clients, true, due);
 }
 
+/* --- what follows ----------------------------------------------------------------------------- */
+
+static void fr_devices_run_due(fr_devices *devices)
+{
+    /* [devices.due.take] pairs [devices.due.push] : what the call is about */
+    fr_fence_call *due =
+        fr_load_relaxed(&devices->due) ? fr_exchange_acquire(&devices->due, NULL) : NULL;
+    while (due) {
+        fr_fence_call *next = due->next;
+        due->run(due);
+        due = next;
+        fr_devices_end(devices, 1);
+    }
+}
+
+static void fr_devices_due_run(fr_runnable *token, fr_worker *worker)
+{
+    fr_devices *devices =
+        (fr_devices *)(void *)((unsigned char *)token - offsetof(fr_devices, due_token));
+    (void)worker;
+    /* [devices.due.out] pairs [devices.due.claim] : cleared first, so that what is pushed from here
+     * on has a token of its own; the fence that it counts as keeps `devices` */
+    fr_store_release(&devices->due_is_out, false);
+    fr_devices_run_due(devices);
+    fr_devices_end(devices, 1);
+}
+
+static void fr_devices_push_due(fr_devices *devices, fr_fence_call *call)
+{
+    fr_devices_begin(devices);
+    fr_fence_call *first = fr_load_relaxed(&devices->due);
+    do
+        call->next = first;
+    /* [devices.due.push] pairs [devices.due.take] : see there */
+    while (!fr_cas_release(&devices->due, &first, call));
+    if (!devices->pool || fr_pool_worker_count(devices->pool) == 0)
+        return; /* whoever settles next */
+    /* [devices.due.claim] pairs [devices.due.out] : the token is not in use */
+    if (fr_exchange_acq_rel(&devices->due_is_out, true))
+        return;
+    fr_devices_begin(devices);
+    devices->due_token.run = fr_devices_due_run;
+    devices->due_token.order = 0;
+    fr_pool_push(devices->pool, &devices->due_token);
+}
+
+void fr_devices_begin(fr_devices *devices)
+{
+    (void)fr_add_relaxed(&devices->pending, 1);
+    if (devices->pool)
+        fr_watch_begin(&devices->watch);
+}
+
+void fr_devices_end(fr_devices *devices, uint64_t count)
+{
+    for (uint64_t k = 0; devices->pool && k < count; k++)
+        fr_watch_end(&devices->watch);
+    /* [devices.pending.over] pairs [devices.pending.drained] : what followed from it is done */
+    (void)fr_sub_release(&devices->pending, count);
+}
+
 /* Whether anything was over. */
-static bool fr_opened_look(fr_opened *opened, fr_worker *worker)
+static bool fr_opened_look(fr_opened *opened)
 {
     bool idle = false;
     fr_fence_call *due = NULL;
@@ -168,25 +241,34 @@ static bool fr_opened_look(fr_opened *opened, fr_worker *worker)
     fr_store_release(&opened->looking, false);
     while (due) {
         fr_fence_call *next = due->next;
-        due->run(due, worker);
+        if (due->calls_client)
+            fr_devices_push_due(opened->devices, due);
+        else
+            due->run(due);
         due = next;
     }
-    /* [devices.pending.over] pairs [devices.pending.drained] : what followed from it is done */
-    (void)fr_sub_release(&opened->devices->pending, over);
+    if (over > 0)
+        fr_devices_end(opened->devices, over);
     return over > 0;
 }
 
-bool fr_devices_look(fr_devices *devices, fr_worker *worker)
+bool fr_devices_look(fr_devices *devices)
 {
     bool any = false;
     for (uint32_t k = 0; k < devices->count && fr_devices_busy(devices); k++) {
         /* [devices.opened.look] pairs [devices.opened.publish] : see there */
         fr_opened *opened = fr_load_acquire(&devices->opened[k]);
         if (opened)
-            any = fr_opened_look(opened, worker) || any;
+            any = fr_opened_look(opened) || any;
     }
     (void)fr_placed_bury(devices);
     return any;
+}
+
+void fr_devices_settle(fr_devices *devices)
+{
+    (void)fr_devices_look(devices);
+    fr_devices_run_due(devices);
 }
 
 void fr_devices_drain(fr_devices *devices)
@@ -194,7 +276,9 @@ void fr_devices_drain(fr_devices *devices)
     _Atomic uint32_t nobody = 0;
     /* [devices.pending.drained] pairs [devices.pending.over] : see there */
     while (fr_load_acquire(&devices->pending) > 0) {
-        if (!fr_devices_look(devices, NULL))
+        bool any = fr_devices_look(devices);
+        fr_devices_run_due(devices);
+        if (!any)
             (void)fr_os_current->futex_wait(&nobody, 0, FR_DEVICES_DRAIN_PAUSE_NS);
     }
     (void)fr_placed_bury(devices);

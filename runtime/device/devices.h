@@ -17,7 +17,7 @@
 #include "runtime/device/streams.h"
 #include "runtime/device/table.h"
 #include "runtime/write/slabs.h"
-#include "scheduler/os.h"
+#include "scheduler/watch.h"
 
 #define FR_DEVICES_MAX 64u
 
@@ -46,12 +46,20 @@ struct fr_devices {
     _Atomic(fr_opened *) opened[FR_DEVICES_MAX];
     fr_slabs placed;                     /* fr_placed */
     _Atomic(struct fr_placed *) zombies; /* nobody refers to them; their fences may be pending */
-    _Atomic uint64_t pending;            /* fences that are not over */
-    _Atomic uint64_t device_bytes;       /* in blocks, free ones included */
+    fr_pool *pool;
+    fr_watch watch; /* one for each that is pending */
+    /* Calls that may be the client's; and the token of the worker that runs them, which is out. */
+    _Atomic(fr_fence_call *) due;
+    fr_runnable due_token;
+    _Atomic bool due_is_out;
+    _Atomic uint64_t pending;      /* fences that are not over */
+    _Atomic uint64_t device_bytes; /* in blocks, free ones included */
 };
 
-/* No call of the table but its count. NULL without memory. */
-fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_table *table);
+/* No call of the table but its count. pool: whose idle threads look at what is under way, and whose
+ * workers do what follows from it; NULL: only who calls the functions here. NULL without memory. */
+fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_table *table,
+                              fr_pool *pool);
 /* Nothing refers to fences and placed payloads any more. NULL is fine. */
 void fr_devices_destroy(fr_devices *devices);
 
@@ -70,9 +78,15 @@ static inline bool fr_opened_is_dead(const fr_opened *opened)
 /* No memory of the host for so many bytes. */
 void fr_device_fault_memory(fr_device_fault *fault, size_t size_bytes);
 
-/* Looks once at what is under way on all devices, and does what follows from what is over. worker:
- * the calling thread's, or NULL. Returns whether anything was over. */
-bool fr_devices_look(fr_devices *devices, fr_worker *worker);
+/* Looks once at what is under way on all devices, and does what follows from what is over, but for
+ * what may call client code: that is left to the next settle, or to a worker. Returns whether
+ * anything was over. */
+bool fr_devices_look(fr_devices *devices);
+/* The same with all that follows. By an op or a call, without locks, no device entered. */
+void fr_devices_settle(fr_devices *devices);
+/* One fence more will be under way; so many are not any more. */
+void fr_devices_begin(fr_devices *devices);
+void fr_devices_end(fr_devices *devices, uint64_t count);
 /* Whether anything is under way. */
 static inline bool fr_devices_busy(const fr_devices *devices)
 {

@@ -78,13 +78,14 @@ bool fr_fence_record(fr_fence *fence, fr_device_stream stream, fr_own_stream *ow
                      fr_device_fault *fault)
 {
     fr_opened *opened = fence->opened;
+    fr_devices_begin(opened->devices);
     if (!opened->devices->table->record(stream, fence->event, fault)) {
         fr_opened_note(opened, fault);
+        fr_devices_end(opened->devices, 1);
         return false;
     }
     fence->stream = own;
     fr_fence_retain(fence); /* the queue's */
-    (void)fr_add_relaxed(&opened->devices->pending, 1);
     fr_fence_queue *queue = own ? &own->pending : &opened->fences.clients;
     fr_mutex_lock(&opened->lock);
     if (queue->last)

@@ -27,12 +27,14 @@ typedef enum fr_fence_state {
     FR_FENCE_LOST = 2,
 } fr_fence_state;
 
-/* What happens when a fence is over: once, by who looks, without locks, the device
- * not entered. The caller's memory. */
+/* What happens when a fence is over: once, without locks, the device not entered, by who looks;
+ * what may call client code, by who does not hold up others with it (fr_devices_settle). The
+ * caller's memory. */
 typedef struct fr_fence_call fr_fence_call;
 struct fr_fence_call {
     fr_fence_call *next;
-    void (*run)(fr_fence_call *call, fr_worker *worker);
+    void (*run)(fr_fence_call *call);
+    bool calls_client;
 };
 
 typedef struct fr_fence {

@@ -143,6 +143,18 @@ bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, s
     return fr_device_run_copy_from(run, to, source, size_bytes, fault);
 }
 
+bool fr_device_run_download(fr_device_run *run, void *staged, uint64_t from, size_t size_bytes,
+                            fr_device_fault *fault)
+{
+    fr_opened *opened = run->opened;
+    const fr_address target = {FR_PLACE_HOST, (uint64_t)(uintptr_t)staged},
+                     source = {opened->place, from};
+    if (opened->devices->table->copy(run->stream, target, source, size_bytes, fault))
+        return true;
+    fr_opened_note(opened, fault);
+    return false;
+}
+
 fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
 {
     fr_placed *made = fr_placed_make(run->opened, size_bytes, fault);

@@ -48,6 +48,9 @@ bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_f
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);
 bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, size_t size_bytes,
                           fr_device_fault *fault);
+/* The other way, into pinned memory that stays the caller's. */
+bool fr_device_run_download(fr_device_run *run, void *staged, uint64_t from, size_t size_bytes,
+                            fr_device_fault *fault);
 /* Memory of the device for as long as the work goes on, written by it. NULL: the fault says why. */
 fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);
 /* The fence behind all of it. */

@@ -115,15 +115,14 @@ void fr_staging_give(fr_staged *staged)
     fr_mutex_unlock(&opened->lock);
 }
 
-static void fr_staging_over(fr_fence_call *call, fr_worker *worker)
+static void fr_staging_over(fr_fence_call *call)
 {
-    (void)worker;
     fr_staging_give((fr_staged *)(void *)call);
 }
 
 void fr_staging_give_after(fr_staged *staged, fr_fence *fence)
 {
-    staged->call.run = fr_staging_over;
+    staged->call = (fr_fence_call){.run = fr_staging_over};
 #ifndef FR_MUTATE_DEVICE_STAGING_EARLY
     if (fr_fence_when_over(fence, &staged->call))
         return;

@@ -13,11 +13,7 @@
 
 #include "runtime/device/fence.h"
 
-#ifdef FR_SHRINK
-#define FR_STREAMS_MAX 4u
-#else
 #define FR_STREAMS_MAX 32u
-#endif
 
 struct fr_own_stream {
     fr_own_stream *next; /* of the device's list */

@@ -31,7 +31,7 @@ static void fr_group_describe(fr_group *group, ovstage_read_group_t *out)
         void *shown;
     } data = {part->data};
     DLDevice device = {kDLCPU, 0};
-    if (part->placed) {
+    if (part->placed && !part->staged) {
         data.shown = (void *)(uintptr_t)part->placed->address;
         device = (DLDevice){kDLCUDA, part->device->place};
     }

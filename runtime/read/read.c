@@ -1,3 +1,4 @@
+#include "runtime/device/report.h"
 #include "runtime/read/read.h"
 
 #include "runtime/floor/floors.h"
@@ -21,6 +22,7 @@ static ovstage_enqueue_result_t fr_read_refused(ovstage_api_status_t status)
 typedef struct fr_read_op {
     fr_read *read; /* one reference */
     bool holds;    /* the store keeps the read's moment */
+    fr_op *report; /* of one whose rows may be on their way when it was judged; or NULL */
 } fr_read_op;
 
 static void fr_read_let_moment_go(fr_read_op *op)
@@ -49,6 +51,11 @@ static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
     fr_read_let_moment_go(payload);
     if (read->status != OVSTAGE_OK)
         fr_op_fail(op, read->status, "%s", read->result.text);
+    if (payload->report && read->ready)
+        fr_device_report_tell(payload->report, read->ready);
+    else if (read->ready)
+        fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
+                   "the values came to lie on a device after the read was accepted: read again");
     return FR_RUN_DONE;
 }
 
@@ -149,7 +156,13 @@ static ovstage_enqueue_result_t fr_read_submit_op(fr_read *read, fr_op *op)
         .accepted = fr_read_accepted,
         .user = &call,
     };
-    return fr_stage_submit_after(read->stage, &submission, 0, &call.producers_needed);
+    fr_read_op *payload = fr_op_payload(op);
+    submission.report = payload->report;
+    ovstage_enqueue_result_t result =
+        fr_stage_submit_after(read->stage, &submission, 0, &call.producers_needed);
+    if (result.status == OVSTAGE_OK)
+        read->op_id = result.op_index; /* the report's, if there is one */
+    return result;
 }
 
 static ovstage_enqueue_result_t fr_read_submit_pending(fr_read *read)
@@ -161,6 +174,16 @@ static ovstage_enqueue_result_t fr_read_submit_pending(fr_read *read)
     fr_read_op *payload = fr_op_payload(op);
     payload->read = read;
     payload->holds = true;
+    payload->report = NULL;
+    /* A read of the host may find its rows on a device. */
+    if (read->device ? !read->available : fr_load_relaxed(&stage->devices) != NULL) {
+        payload->report = fr_device_report_get(stage->graph);
+        if (!payload->report) {
+            fr_graph_op_put(stage->graph, op);
+            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                   "no memory for an operation's record");
+        }
+    }
     fr_read_ref(read);
 #ifndef FR_MUTATE_READ_NO_MOMENT
     fr_read_keep(read, &read->hold, read->bounds.end);
@@ -170,6 +193,8 @@ static ovstage_enqueue_result_t fr_read_submit_pending(fr_read *read)
     ovstage_enqueue_result_t result = fr_read_submit_op(read, op);
     if (result.status != OVSTAGE_OK) {
         fr_read_let_moment_go(payload);
+        if (payload->report)
+            fr_device_report_put(stage->graph, payload->report);
         fr_graph_op_put(stage->graph, op);
         fr_read_unref(read);
     }
@@ -259,7 +284,24 @@ static bool fr_read_refusal_stands(fr_read *read)
     return stands;
 }
 
-/* With nothing to wait for: judged and pinned now, complete at birth. */
+/* Judged, and its rows are on their way: complete when they are there. */
+static ovstage_enqueue_result_t fr_read_submit_on_its_way(fr_read *read)
+{
+    fr_stage *stage = read->stage;
+    fr_op *op = fr_device_report_get(stage->graph);
+    if (!op)
+        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+    fr_device_report_tell(op, read->ready);
+    fr_submission submission = {.op = op, .admit = fr_read_admit_judged, .user = read};
+    ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
+    if (result.status == OVSTAGE_OK)
+        read->op_id = result.op_index;
+    else
+        fr_device_report_put(stage->graph, op);
+    return result;
+}
+
+/* With nothing to wait for: judged and pinned now, and mostly complete at birth. */
 static ovstage_enqueue_result_t fr_read_submit_judged(fr_read *read)
 {
     fr_read_judge(read);
@@ -272,7 +314,10 @@ static ovstage_enqueue_result_t fr_read_submit_judged(fr_read *read)
 #endif
         return fr_error_refuse(read->status, "%s", read->result.text);
     }
-    ovstage_enqueue_result_t result = fr_stage_submit_done(read->stage, fr_read_admit_judged, read);
+    ovstage_enqueue_result_t result =
+        read->ready && !fr_fence_is_over(read->ready)
+            ? fr_read_submit_on_its_way(read)
+            : fr_stage_submit_done(read->stage, fr_read_admit_judged, read);
     if (result.status == FR_READ_OVERTAKEN)
         fr_read_unjudge(read);
     return result;
@@ -351,14 +396,23 @@ static bool fr_read_is_judged(const fr_read *read)
     return fr_load_acquire(&read->state) == FR_READ_JUDGED;
 }
 
-/* Until the read is judged. A client that has released the op's id still gets its groups. */
+/* And its rows are there. */
+static bool fr_read_is_ready(const fr_read *read)
+{
+#ifdef FR_MUTATE_DEVICE_FETCH_EARLY
+    return fr_read_is_judged(read);
+#endif
+    return fr_read_is_judged(read) && (!read->ready || fr_fence_is_over(read->ready));
+}
+
+/* Until the read is ready. A client that has released the op's id still gets its groups. */
 static ovstage_api_status_t fr_read_wait(fr_read *read, uint64_t timeout_ns)
 {
     fr_wait_outcome outcome;
-    if (fr_read_is_judged(read))
+    if (fr_read_is_ready(read))
         return OVSTAGE_OK;
     fr_graph_wait_even_released(read->stage->graph, read->op_id, timeout_ns, &outcome);
-    if (fr_read_is_judged(read))
+    if (fr_read_is_ready(read))
         return OVSTAGE_OK;
     if (outcome.status == OVSTAGE_ERROR_TIMEOUT)
         return OVSTAGE_ERROR_TIMEOUT;
@@ -381,6 +435,9 @@ ovstage_api_status_t fr_read_fetch_next(fr_stage *stage, ovstage_read_handle_t h
     if (status == OVSTAGE_OK && read->status != OVSTAGE_OK)
         status =
             fr_error_set(waits ? OVSTAGE_ERROR_OP_FAILED : read->status, "%s", read->result.text);
+    else if (status == OVSTAGE_OK && read->ready && fr_fence_look(read->ready) == FR_FENCE_LOST)
+        status = fr_error_set(OVSTAGE_ERROR_OP_FAILED, "the device failed with code %d",
+                              (int)read->ready->code);
     else if (status == OVSTAGE_OK)
         status = fr_group_next(read, out);
     fr_read_unref(read);

@@ -44,13 +44,14 @@ typedef struct fr_read {
     fr_stage *stage;
     fr_query *query; /* one reference */
     fr_read_bounds bounds;
-    uint64_t op_id;              /* of a read that waits for seals */
+    uint64_t op_id;              /* of a read that waits for seals, or for a device */
     fr_read_hold hold;           /* as long as it waits */
     _Atomic uint32_t references; /* the handle, the op, each call that uses it */
     _Atomic uint32_t state;
     ovstage_api_status_t status; /* of the judgement */
     struct fr_opened *device;    /* that the payload is to be on; NULL: the host */
     uintptr_t stream, available; /* the client's, there */
+    struct fr_fence *ready; /* without an event: what the rows wait for; a reference, or NULL */
     uint32_t name_count;
     fr_read_name few[FR_READ_INLINE_NAMES];
     fr_read_name *names; /* few, or a block */

@@ -12,15 +12,12 @@
 ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *placement)
 {
     read->device = NULL;
+    read->stream = read->available = 0;
     if (!placement)
         return OVSTAGE_OK;
     ovstage_api_status_t status = fr_placement_check(read->stage, placement, &read->device);
     if (status != OVSTAGE_OK || !read->device)
         return status;
-    if (!placement->availability_event)
-        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                            "a read on a device without availability_event: not supported by this "
-                            "library yet");
     read->stream = placement->stream;
     read->available = placement->availability_event;
     return OVSTAGE_OK;
@@ -50,7 +47,7 @@ static ovstage_api_status_t fr_read_check_part(fr_read *read, const fr_read_part
                               "%s on CUDA device %d: not supported by this library",
                               part->attribute ? "arrays" : "computed values",
                               (int)read->device->place);
-    if (device && device != read->device)
+    if (device && read->device && device != read->device)
         return fr_read_refuse(read, OVSTAGE_ERROR_NOT_SUPPORTED,
                               "values lie on CUDA device %d, and reading them elsewhere is not "
                               "supported by this library",
@@ -83,6 +80,27 @@ static bool fr_read_upload(const fr_read_part *part, fr_device_run *run, fr_devi
     return fr_device_run_upload(run, part->own->address, staged, part->data_bytes, fault);
 }
 
+/* The rows of a part of a device to the host, in order. */
+static bool fr_read_fetch_home(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
+{
+    fr_placed *from = part->placed;
+    if (from && !fr_device_run_reads(run, from, fault))
+        return false;
+    if (!from) {
+        from = fr_device_run_temporary(run, part->data_bytes, fault);
+        if (!from || !fr_store_read_gather_placed(part, run, from, fault))
+            return false;
+    }
+    part->staged = fr_staging_take(run->opened, part->data_bytes, fault);
+    if (!part->staged)
+        return false;
+    part->data = part->staged->memory;
+    part->brought = run->done;
+    fr_fence_retain(part->brought);
+    return fr_device_run_download(run, part->staged->memory, from->address, part->data_bytes,
+                                  fault);
+}
+
 /* The rows together, on the device of the run. */
 static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {
@@ -90,46 +108,70 @@ static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_faul
     if (!part->own || !fr_device_run_writes(run, part->own, fault))
         return false;
     part->placed = part->own;
-    bool brought = part->device ? fr_store_read_gather_placed(part, run, fault)
+    bool brought = part->device ? fr_store_read_gather_placed(part, run, part->own, fault)
                                 : fr_read_upload(part, run, fault);
     part->device = run->opened;
     return brought;
 }
 
-/* All work and waits, and then the client's event, into the stream that it named. */
-static bool fr_read_put(const fr_read *read, fr_device_run *run, fr_device_fault *fault)
+static bool fr_read_put_part(const fr_read *read, fr_read_part *part, fr_device_run *run,
+                             fr_device_fault *fault)
 {
-    bool brings = false;
-    for (uint32_t p = 0; p < read->result.part_count; p++) {
-        fr_read_part *part = &read->result.parts[p];
-        if (part->is_delete)
-            continue;
-        brings = brings || !part->placed;
-        bool put = part->placed
-                       ? fr_wait_to_read(run->opened, run->stream, run->own, part->placed, fault)
-                       : fr_read_bring(part, run, fault);
-        if (!put)
+    if (part->is_delete || (!read->device && !part->device))
+        return true;
+    if (!read->device)
+        return fr_read_fetch_home(part, run, fault);
+    return part->placed ? fr_wait_to_read(run->opened, run->stream, run->own, part->placed, fault)
+                        : fr_read_bring(part, run, fault);
+}
+
+/* All work and waits, a fence behind it, and then the client's event, into the stream that it
+ * named. */
+static bool fr_read_put(fr_read *read, fr_device_run *run, fr_device_fault *fault)
+{
+    for (uint32_t p = 0; p < read->result.part_count; p++)
+        if (!fr_read_put_part(read, &read->result.parts[p], run, fault))
             return false;
+    if (!fr_device_run_record(run, fault))
+        return false;
+    if (read->available)
+        return fr_device_run_available(run, read->available, fault);
+    read->ready = run->done;
+    fr_fence_retain(read->ready);
+    return true;
+}
+
+/* The device that there is work on; NULL: none. Not OK: there are several. */
+static ovstage_api_status_t fr_read_find_device(fr_read *read, fr_opened **out)
+{
+    *out = read->device;
+    for (uint32_t p = 0; p < read->result.part_count && !read->device; p++) {
+        fr_opened *device = read->result.parts[p].device;
+        if (device && *out && device != *out)
+            return fr_read_refuse(read, OVSTAGE_ERROR_NOT_SUPPORTED,
+                                  "values lie on CUDA devices %d and %d, and reading them together "
+                                  "is not supported by this library",
+                                  (int)(*out)->place, (int)device->place);
+        *out = device ? device : *out;
     }
-    return (!brings || fr_device_run_record(run, fault)) &&
-           fr_device_run_available(run, read->available, fault);
+    return OVSTAGE_OK;
 }
 
 ovstage_api_status_t fr_read_to_device(fr_read *read)
 {
-    ovstage_api_status_t status = OVSTAGE_OK;
-    for (uint32_t p = 0; p < read->result.part_count && status == OVSTAGE_OK; p++) {
+    fr_opened *device = NULL;
+    ovstage_api_status_t status = fr_read_find_device(read, &device);
+    for (uint32_t p = 0; p < read->result.part_count && status == OVSTAGE_OK && device; p++) {
         status = fr_read_check_part(read, &read->result.parts[p]);
         if (status == OVSTAGE_OK)
             status = fr_read_materialize(read, &read->result.parts[p]);
     }
-    if (status != OVSTAGE_OK || !read->device)
+    if (status != OVSTAGE_OK || !device)
         return status;
     fr_device_run run;
     fr_device_fault fault;
-    (void)fr_devices_look(read->device->devices, fr_worker_current());
-    bool begun =
-        fr_device_run_begin(&run, read->device, read->stream, read->bounds.end, NULL, &fault);
+    fr_devices_settle(device->devices);
+    bool begun = fr_device_run_begin(&run, device, read->stream, read->bounds.end, NULL, &fault);
     bool put = begun && fr_read_put(read, &run, &fault);
     if (begun)
         fr_device_run_end(&run);

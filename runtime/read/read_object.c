@@ -25,6 +25,7 @@ fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bo
     fr_store_relaxed(&read->state, FR_READ_PENDING);
     read->status = OVSTAGE_OK;
     read->device = NULL;
+    read->ready = NULL;
     read->name_count = name_count;
     read->names = read->few;
     read->taken = 0;
@@ -49,7 +50,12 @@ void fr_read_release_part(fr_stage *stage, fr_read_part *part)
 {
     if (part->own)
         fr_placed_dispose(part->own);
+    if (part->staged)
+        fr_staging_give_after(part->staged, part->brought);
+    fr_fence_release(part->brought);
     part->own = NULL;
+    part->staged = NULL;
+    part->brought = NULL;
     if (part->attribute)
         fr_store_read_release(stage->store, part);
     else
@@ -61,6 +67,8 @@ static void fr_read_release_parts(fr_read *read)
     for (uint32_t p = read->taken; p < read->result.part_count; p++)
         fr_read_release_part(read->stage, &read->result.parts[p]);
     read->taken = read->result.part_count = 0;
+    fr_fence_release(read->ready);
+    read->ready = NULL;
 }
 
 void fr_read_unref(void *object)

@@ -518,7 +518,7 @@ ovstage_api_status_t fr_store_read_pin(fr_store *store, fr_attribute *attribute,
 ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query, fr_read_part *part)
 {
     (void)query;
-    if (part->is_delete || part->placed)
+    if (part->is_delete || part->placed || part->staged)
         return OVSTAGE_OK;
     if (!part->data) {
         fr_snapshot *snapshot = part->state;
@@ -535,9 +535,9 @@ ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query,
 }
 
 bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
-                                 struct fr_device_fault *fault)
+                                 struct fr_placed *to, struct fr_device_fault *fault)
 {
-    return fr_snapshot_gather_placed(part->state, run, part->own, fault);
+    return fr_snapshot_gather_placed(part->state, run, to, fault);
 }
 
 void fr_store_read_release(fr_store *store, fr_read_part *part)

@@ -237,7 +237,10 @@ typedef struct fr_read_part {
      * rows as they are wanted, NULL: they would have to be gathered. */
     struct fr_opened *device;
     struct fr_placed *placed;
-    struct fr_placed *own;            /* `placed`, where it was made for this part */
+    struct fr_placed *own; /* `placed`, where it was made for this part */
+    /* Where `data` came from a device: pinned memory, and the fence of the copy into it. */
+    struct fr_staged *staged;
+    struct fr_fence *brought;
     const DLTensor *tensors;          /* of an array, once materialized: one a row */
     struct fr_buffer *tensors_buffer; /* where they lie */
     void *state;                      /* the store's: pins, positions, gathered buffer */
@@ -271,9 +274,9 @@ ovstage_api_status_t fr_store_read_pin(fr_store *store, fr_attribute *attribute,
  * buffer (cached). OUT_OF_MEMORY. */
 ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query,
                                                fr_read_part *part);
-/* The same on a device, into part->own, which the run writes. False: the fault says why. */
+/* The same on a device, into a payload that the run writes. False: the fault says why. */
 bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
-                                 struct fr_device_fault *fault);
+                                 struct fr_placed *to, struct fr_device_fault *fault);
 /* Lets go of what a part holds. Any thread, any order, once. */
 void fr_store_read_release(fr_store *store, fr_read_part *part);
 

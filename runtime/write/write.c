@@ -1,3 +1,4 @@
+#include "runtime/device/report.h"
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
 #include "runtime/write/write_device.h"
@@ -353,6 +354,13 @@ static ovstage_enqueue_result_t fr_write_submit_op(fr_write_call *call)
         .accepted = fr_write_accepted,
         .user = call,
     };
+    fr_device_write *device = fr_write_device(write);
+    if (device && !device->available) {
+        submission.report = device->report = fr_device_report_get(call->stage->graph);
+        if (!device->report)
+            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                   "no memory for an operation's record");
+    }
     for (uint32_t e = 0; e < call->count; e++) {
         const ovstage_write_data_t *data = &call->writes[e].data;
         union {
@@ -365,6 +373,8 @@ static ovstage_enqueue_result_t fr_write_submit_op(fr_write_call *call)
         fr_stage_submit(call->stage, &submission, write->payload_bytes);
     if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)
         result = fr_write_refuse_floor(call, write->entries[call->refused_entry].attribute);
+    if (result.status != OVSTAGE_OK && submission.report)
+        fr_device_report_put(call->stage->graph, submission.report);
     return result;
 }
 

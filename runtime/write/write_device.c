@@ -1,6 +1,7 @@
 #include "runtime/write/write_device.h"
 
 #include "runtime/api/placement.h"
+#include "runtime/device/report.h"
 #include "runtime/device/run.h"
 #include "runtime/hierarchy/compute.h"
 #include "runtime/store/store_state.h"
@@ -25,10 +26,6 @@ ovstage_api_status_t fr_write_device_open(fr_write_call *call)
     ovstage_api_status_t status = fr_placement_check(call->stage, placement, &call->device);
     if (status != OVSTAGE_OK || !call->device)
         return status;
-    if (!placement->availability_event)
-        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                            "a write on a device without availability_event: not supported by this "
-                            "library yet");
     if (call->pending)
         return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
                             "a write on a device over a query that is not ready: wait for the "
@@ -132,7 +129,7 @@ ovstage_api_status_t fr_write_device_capture(fr_write_call *call)
     if (status != OVSTAGE_OK)
         return status;
     /* What is over needs no stream of its own any more. */
-    (void)fr_devices_look(call->device->devices, fr_worker_current());
+    fr_devices_settle(call->device->devices);
     bool captured = fr_opened_enter(call->device, &entry, &fault);
     if (captured) {
         captured = fr_write_capture_all(call, &fault);
@@ -156,12 +153,11 @@ void fr_write_device_let_go(const fr_write_op *write)
 
 /* --- the op ----------------------------------------------------------------------------------- */
 
-static void fr_write_hold_end(fr_fence_call *call, fr_worker *worker)
+static void fr_write_hold_end(fr_fence_call *call)
 {
     fr_write_hold *hold = (fr_write_hold *)(void *)call;
     const fr_allocator *allocator = hold->allocator;
     struct DLManagedTensorVersioned *managed = hold->managed;
-    (void)worker;
     fr_memory_release(allocator, hold, sizeof(*hold));
     fr_managed_delete(managed, allocator);
 }
@@ -174,13 +170,13 @@ static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry,
     fr_write_hold *hold = device->holds;
     device->holds = hold->next;
     hold->managed = entry->managed;
-    hold->call.run = fr_write_hold_end;
+    hold->call = (fr_fence_call){.run = fr_write_hold_end, .calls_client = true};
     entry->managed = NULL;
 #ifndef FR_MUTATE_DEVICE_HOLD_FORGETS_FENCE
     if (fr_fence_when_over(fence, &hold->call))
         return;
 #endif
-    fr_write_hold_end(&hold->call, NULL);
+    fr_write_hold_end(&hold->call);
 }
 
 static void fr_write_device_fail(fr_op *op, const fr_device_fault *fault)
@@ -266,7 +262,7 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         return;
     }
     bool placed = fr_write_place(op, write, &run, &what, &plan);
-    if (last || !placed)
+    if (device->available && (last || !placed))
         fr_write_make_available(op, device, &run);
     fr_fence *done = run.done;
     fr_fence_retain(done);
@@ -275,6 +271,8 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         fr_store_write_enter(write->stage->store, &plan);
         fr_store_write_commit(write->stage->store, &plan);
         fr_write_hold_source(device, entry, done);
+        if (device->report)
+            fr_device_report_tell(device->report, done);
         write->next_entry++;
     }
     fr_fence_release(done);
@@ -283,7 +281,8 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
 fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context)
 {
     fr_device_write *device = fr_write_device(write);
-    (void)fr_devices_look(device->opened->devices, context->worker);
+    (void)context;
+    fr_devices_settle(device->opened->devices);
 #ifdef FR_MUTATE_DEVICE_CAPTURES_LATE
     fr_device_fault fault;
     fr_device_entry entered;

@@ -19,6 +19,7 @@ typedef struct fr_device_write {
     fr_opened *opened;
     uintptr_t stream, available; /* the client's */
     fr_captured captured;
+    struct fr_op *report; /* without `available`: complete when the device's work is done */
     fr_write_hold *holds; /* one for each managed tensor, until the op has run */
 } fr_device_write;
 

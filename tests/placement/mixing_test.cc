@@ -157,6 +157,33 @@ TEST_P(Mixing, RowsOfTheHostGoToADevice)
     EXPECT_EQ(ReadValues(stage, query, attribute, 1), (std::vector<float>{4, 3, 2, 1}));
 }
 
+// Several are on their way at one time.
+TEST_P(Mixing, RowsThatAreStagedStayUntilTheyAreThere)
+{
+    client::Stage stage(1);
+    ovx_token_t attribute = stage.token("values");
+    ovstage_query_handle_t query = stage.query(2);
+    fr_cu_event written = Event();
+    ovstage_placement_t placement = Place(nullptr, written);
+    std::vector<float> values(2);
+    int64_t shape = 2;
+    DLTensor tensor{values.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, nullptr, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    for (uint64_t ordinal = 1; ordinal <= 5; ordinal++) {
+        values = {static_cast<float>(ordinal), static_cast<float>(10 * ordinal)};
+        stage.finish(ovstage_write_attribute_on_device(
+            stage.instance, query, ovx_string_or_token_t{attribute, {}}, ordinal, data,
+            OVSTAGE_PRIM_MODE_UPSERT, &placement));
+    }
+    stage.finish(stage.seal(5));
+    for (uint64_t ordinal = 3; ordinal <= 5; ordinal++)
+        EXPECT_EQ(
+            ReadValues(stage, query, attribute, ordinal),
+            (std::vector<float>{static_cast<float>(ordinal), static_cast<float>(10 * ordinal)}));
+}
+
 TEST_P(Mixing, AColumnOfTheHostIsReadOnADevice)
 {
     client::Stage stage(2);

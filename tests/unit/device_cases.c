@@ -28,14 +28,14 @@ static fr_device_fault fault;
 
 static void begin(void)
 {
-    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(2));
+    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(2), NULL);
     opened = fr_devices_open(devices, 1, &fault);
     (void)fr_opened_enter(opened, &entry, &fault);
 }
 
 static bool look(void)
 {
-    return fr_devices_look(devices, NULL);
+    return fr_devices_look(devices);
 }
 
 /* Nothing is left, and every call was made where it may be. */
@@ -60,7 +60,7 @@ static uint32_t calls_of(fake_call_kind kind, uint32_t from)
 
 const char *device_case_nothing_is_opened_early(void)
 {
-    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(2));
+    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(2), NULL);
     WANT(fake_backend_alive() == 0);
     WANT(!fr_devices_open(devices, 2, &fault) && fault.kind == FR_DEVICE_ABSENT);
     WANT(!fr_devices_open(devices, -1, &fault) && fault.kind == FR_DEVICE_ABSENT);
@@ -74,9 +74,9 @@ const char *device_case_nothing_is_opened_early(void)
 
 static int runs;
 
-static void count_run(fr_fence_call *call, fr_worker *worker)
+static void count_run(fr_fence_call *call)
 {
-    (void)call, (void)worker;
+    (void)call;
     runs++;
 }
 

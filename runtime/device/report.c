@@ -1,0 +1,74 @@
+#include "runtime/device/report.h"
+
+typedef struct fr_device_report {
+    fr_fence_call call; /* first */
+    fr_graph *graph;
+    fr_op *op;
+    fr_fence *fence;
+} fr_device_report;
+
+_Static_assert(sizeof(fr_device_report) <= FR_OP_PAYLOAD_BYTES, "fits the record");
+
+static void fr_device_report_judge(fr_op *op, const fr_fence *fence)
+{
+    if (fr_fence_look(fence) == FR_FENCE_LOST)
+        fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
+                   "the device failed with code %d before its work was done", (int)fence->code);
+}
+
+static void fr_device_report_over(fr_fence_call *call)
+{
+    fr_device_report *report = (fr_device_report *)(void *)call;
+    fr_device_report_judge(report->op, report->fence);
+    fr_graph_op_finish(report->graph, report->op, NULL);
+}
+
+static fr_run_result fr_device_report_run(fr_op *op, const fr_run_context *context)
+{
+    fr_device_report *report = fr_op_payload(op);
+    if (!report->fence)
+        return FR_RUN_DONE; /* its op put nothing into a stream */
+    report->call = (fr_fence_call){.run = fr_device_report_over};
+    report->graph = context->graph;
+    report->op = op;
+#ifndef FR_MUTATE_DEVICE_REPORT_EARLY
+    if (fr_fence_when_over(report->fence, &report->call))
+        return FR_RUN_SPLIT; /* it may be finished by now */
+#endif
+    fr_device_report_judge(op, report->fence);
+    return FR_RUN_DONE;
+}
+
+static void fr_device_report_drop(fr_op *op)
+{
+    fr_device_report *report = fr_op_payload(op);
+    fr_fence_release(report->fence);
+}
+
+static const fr_op_type fr_device_report_type = {
+    .name = "report",
+    .run = fr_device_report_run,
+    .drop = fr_device_report_drop,
+};
+
+fr_op *fr_device_report_get(fr_graph *graph)
+{
+    fr_op *op = fr_graph_op_get(graph, &fr_device_report_type);
+    if (op)
+        ((fr_device_report *)fr_op_payload(op))->fence = NULL;
+    return op;
+}
+
+void fr_device_report_put(fr_graph *graph, fr_op *report)
+{
+    fr_device_report_drop(report);
+    fr_graph_op_put(graph, report);
+}
+
+void fr_device_report_tell(fr_op *report, fr_fence *fence)
+{
+    fr_device_report *told = fr_op_payload(report);
+    fr_fence_retain(fence);
+    fr_fence_release(told->fence);
+    told->fence = fence;
+}

@@ -170,10 +170,11 @@ fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_dev
 bool fr_device_run_record(fr_device_run *run, fr_device_fault *fault)
 {
     /* Once more, since without a fence nobody knows when the memory may be used again. */
-    if (!fr_fence_record(run->done, run->stream, run->own, fault) &&
-        !fr_fence_record(run->done, run->stream, run->own, fault))
+    run->recorded = fr_fence_record(run->done, run->stream, run->own, fault);
+    if (!run->recorded)
+        run->recorded = fr_fence_record(run->done, run->stream, run->own, fault);
+    if (!run->recorded)
         return false;
-    run->recorded = true;
     for (uint32_t k = 0; k < run->use_count; k++) {
         if (run->uses[k].writes)
             fr_placed_enter_write(run->uses[k].placed, run->done);

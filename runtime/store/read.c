@@ -381,10 +381,23 @@ static const fr_binding *fr_reading_bind(const fr_reading *reading, fr_column *c
     return fr_bind(reading->store, reading->query, column, local);
 }
 
+/* The newest unsealed delete that takes the key away; 0: none. */
+static uint64_t fr_reading_open_mark_of(const fr_reading *reading, fr_column *column, uint32_t prim)
+{
+    fr_mark_owner owner = {column->attribute->index, column->number};
+    uint64_t ordinal = reading->ordinal;
+    while (ordinal > reading->above) {
+        ordinal = fr_marks_find(column->marks, owner, prim, reading->above, ordinal, UINT64_MAX);
+        if (ordinal == 0 || fr_tombstones_due_open(column, prim, ordinal))
+            return ordinal;
+        ordinal--;
+    }
+    return 0;
+}
+
 /* An unsealed delete at or below N of a key that is there; 0: none. */
 static uint64_t fr_reading_open_mark(const fr_reading *reading, fr_column *column)
 {
-    fr_mark_owner owner = {column->attribute->index, column->number};
     const fr_query *query = reading->query;
     uint64_t ordinal;
     if (reading->ordinal <= reading->above ||
@@ -395,9 +408,8 @@ static uint64_t fr_reading_open_mark(const fr_reading *reading, fr_column *colum
         uint32_t count = fr_marks_named(column->marks, query->prims, NULL, &first, query->count,
                                         prims, FR_ROWS_A_LOCK);
         for (uint32_t k = 0; k < count; k++) {
-            ordinal = fr_marks_find(column->marks, owner, prims[k], reading->above,
-                                    reading->ordinal, UINT64_MAX);
-            if (ordinal && fr_tombstones_due(column, prims[k], ordinal)) {
+            ordinal = fr_reading_open_mark_of(reading, column, prims[k]);
+            if (ordinal) {
                 reading->result->refused_prim = prims[k];
                 return ordinal;
             }

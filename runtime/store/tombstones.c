@@ -83,6 +83,19 @@ bool fr_tombstones_due(fr_column *column, uint32_t prim, uint64_t ordinal)
     return true;
 }
 
+bool fr_tombstones_due_open(fr_column *column, uint32_t prim, uint64_t ordinal)
+{
+    fr_mark_owner owner = {column->attribute->index, column->number};
+    uint64_t written = fr_judge_written(column, prim, ordinal, UINT64_MAX);
+#ifndef FR_MUTATE_DUE_SEES_NO_OPEN_MARKS
+    /* Before the tombstones: a seal makes one before it drops the mark. */
+    if (written > 0 &&
+        fr_marks_find(column->marks, owner, prim, written - 1, ordinal - 1, UINT64_MAX))
+        return false;
+#endif
+    return written > 0 && fr_tombstones_due(column, prim, ordinal);
+}
+
 /* The companion's rows of this ordinal, not placed yet; made if there are none. */
 static fr_unplaced *fr_tombstones_record(fr_store *store, fr_column *tombstones, uint64_t ordinal,
                                          bool *made)

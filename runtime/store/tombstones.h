@@ -26,6 +26,8 @@ uint64_t fr_tombstones_judge(fr_column *column, uint32_t prim, uint64_t ordinal,
 /* Whether a mark at this ordinal would take the key away: it is there just below, or the ordinal
  * has written it. */
 bool fr_tombstones_due(fr_column *column, uint32_t prim, uint64_t ordinal);
+/* The same where lower marks may not be tombstones yet. */
+bool fr_tombstones_due_open(fr_column *column, uint32_t prim, uint64_t ordinal);
 
 /* --- reads of sealed moments ------------------------------------------------------------------ */
 /* The newest ordinal at or below `at` at which the key was deleted; 0: never, or that is no longer

@@ -124,6 +124,27 @@ TEST_P(Range, R60_L5_the_floor_gate)
     EXPECT_EQ(changed(3, 7), (Rows{{1, {51}}, {3, {73}}}));
 }
 
+TEST_P(Range, R60_D12_an_unsealed_delete_of_what_another_took_away_is_no_change)
+{
+    write_sealed(a, 1, {{0, 10}, {1, 11}});
+    ovstage_query_handle_t one = stage.query({"/P/0"});
+    const ovx_string_or_token_t named = {a, {}};
+    stage.finish(ovstage_delete_attributes(stage.instance, one, nullptr, 0, 6));
+    stage.finish(ovstage_delete_attributes(stage.instance, one, &named, 1, 5));
+    stage.finish(ovstage_delete_attributes(stage.instance, one, &named, 1, 3));
+    EXPECT_EQ(refusal(2, 6), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+    EXPECT_EQ(refusal(3, 4), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+    EXPECT_EQ(changed(4, 6), Rows()) << "by then it was gone";
+    EXPECT_EQ(changed(6, 6), Rows());
+    write(a, 5, {{0, 50}}); // it comes back
+    EXPECT_EQ(refusal(4, 5), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+    EXPECT_EQ(refusal(6, 6), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+    stage.finish(stage.seal(6));
+    Snapshot read(stage, query, {a}, range(4, 6));
+    ASSERT_EQ(read.groups.size(), 1u);
+    EXPECT_TRUE(read.groups[0].is_delete);
+}
+
 TEST_P(Range, L5_an_unsealed_change_is_reported_before_a_value_that_is_gone)
 {
     for (uint64_t ordinal = 1; ordinal <= 9; ordinal++)

@@ -54,9 +54,11 @@ _Static_assert(sizeof(fr_compute_op) <= FR_OP_PAYLOAD_BYTES, "fits the record");
 /* Nothing that the computation selects is dropped until it has run (L4). */
 static void fr_compute_hold(fr_compute_op *op)
 {
-    fr_store *store = op->compute.stage->store;
-    fr_store_moment_hold(store, &op->held_input, op->compute.input);
-    fr_store_moment_hold(store, &op->held_output, op->compute.output);
+    const fr_compute *compute = &op->compute;
+    fr_store *store = compute->stage->store;
+    fr_store_moment_hold(store, &op->held_input, compute->input);
+    fr_store_moment_hold(store, &op->held_output,
+                         compute->is_open ? compute->floor : compute->output);
 }
 
 static void fr_compute_let_go(fr_compute_op *op)
@@ -125,14 +127,15 @@ static ovstage_api_status_t fr_compute_admit(fr_submission *submission, void *us
 {
     fr_compute_call *call = user;
     const fr_compute *compute = call->compute;
-    bool is_open = compute->output > fr_floors_accepted(compute->stage->floors, compute->world);
-    call->again = is_open != compute->is_open;
+    bool is_open = compute->is_open;
+    call->again = compute->floor != fr_floors_accepted(compute->stage->floors, compute->world);
     if (call->again)
         return OVSTAGE_ERROR_INTERNAL; /* nobody sees it */
     submission->producer_count = 0;
     fr_compute_need_seal(compute, submission, compute->local, compute->input);
     fr_compute_need_seal(compute, submission, compute->reset, compute->input);
-    fr_compute_need_seal(compute, submission, compute->world, compute->output);
+    fr_compute_need_seal(compute, submission, compute->world,
+                         is_open ? compute->floor : compute->output);
     submission->producer_ids[submission->producer_count++] =
         compute->stage->hierarchy->last_compute; /* 0, or done: no edge */
     uint64_t bit = UINT64_C(1) << compute->world->index % 64;
@@ -153,16 +156,20 @@ static void fr_compute_accepted(fr_submission *submission, uint64_t id, void *us
                                  submission->attribute_filter, id);
 }
 
-static ovstage_enqueue_result_t fr_compute_submit(fr_op *op, fr_compute *compute)
+static ovstage_enqueue_result_t fr_compute_submit(fr_op *op)
 {
+    fr_compute_op *payload = fr_op_payload(op);
+    fr_compute *compute = &payload->compute;
     fr_stage *stage = compute->stage;
     uint64_t producers[FR_COMPUTE_PRODUCERS];
     fr_compute_call call = {compute, false};
     ovstage_enqueue_result_t result;
     do {
         fr_graph_lock(stage->graph);
-        compute->is_open = compute->output > fr_floors_accepted(stage->floors, compute->world);
+        compute->floor = fr_floors_accepted(stage->floors, compute->world);
         fr_graph_unlock(stage->graph);
+        compute->is_open = compute->output > compute->floor;
+        fr_compute_hold(payload);
         call.again = false;
         fr_submission submission = {
             .op = op,
@@ -175,6 +182,8 @@ static ovstage_enqueue_result_t fr_compute_submit(fr_op *op, fr_compute *compute
             .user = &call,
         };
         result = fr_stage_submit(stage, &submission, 0);
+        if (result.status != OVSTAGE_OK)
+            fr_compute_let_go(payload);
     } while (result.status != OVSTAGE_OK && call.again);
     return result;
 }
@@ -223,11 +232,8 @@ ovstage_enqueue_result_t ovstage_compute_hierarchy(ovstage_instance_t *instance,
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
     fr_compute_op *payload = fr_op_payload(op);
     *payload = (fr_compute_op){.compute = compute, .model = model};
-    fr_compute_hold(payload);
-    result = fr_compute_submit(op, &payload->compute);
-    if (result.status != OVSTAGE_OK) {
-        fr_compute_let_go(payload);
+    result = fr_compute_submit(op);
+    if (result.status != OVSTAGE_OK)
         fr_graph_op_put(stage->graph, op);
-    }
     return result;
 }

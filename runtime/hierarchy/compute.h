@@ -2,9 +2,10 @@
  *
  * A computation waits for the seals that its input needs, as a read does, and for the one that was
  * accepted before it. With an output ordinal above the accepted floor of the world column it is an
- * op of that lane, behind what may write or delete that column at or below it; else it waits for
- * the seal that covers the ordinal, and derives rows of what is sealed. Clones that were accepted
- * before it copy what was there without it, and those accepted behind it wait for it (D24).
+ * op of that lane, behind what may write or delete that column at or below it and behind the seals
+ * of it that were accepted before; else it waits for the seal that covers the ordinal, and derives
+ * rows of what is sealed. Clones that were accepted before it copy what was there without it, and
+ * those accepted behind it wait for it (D24).
  *
  * Threads: computations of an instance come one after the other, by their edges; so `forest` is
  * whose turn it is. Memory: computing.h. */

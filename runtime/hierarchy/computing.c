@@ -20,7 +20,7 @@ typedef struct fr_computing {
     fr_forest *forest;
     const fr_floor_record *record;
     uint64_t op_id;
-    uint64_t world_floor;
+    uint64_t world_floor; /* up to which the world column is looked at */
     fr_read_result read;
     char *text;
 } fr_computing;
@@ -274,7 +274,8 @@ static bool fr_computing_get_forest(fr_computing *computing)
     fr_hierarchy *hierarchy = computing->stage->hierarchy;
     fr_forest *forest = hierarchy->forest;
     hierarchy->forest = NULL;
-    if (!fr_keys_settle(computing->store, compute->world, computing->world_floor)) {
+    if (!fr_keys_settle(computing->store, compute->world,
+                        fr_computing_floor(computing, compute->world))) {
         fr_forest_destroy(forest);
         return false;
     }
@@ -345,6 +346,10 @@ ovstage_api_status_t fr_computing_run(const fr_compute *compute, uint64_t op_id,
     fr_computing_hold(compute, &held);
     computing.record = fr_floors_record_acquire(stage->floors);
     computing.world_floor = fr_computing_floor(&computing, compute->world);
+#ifndef FR_MUTATE_COMPUTE_GOES_BY_WHAT_HAS_RUN
+    if (compute->is_open)
+        computing.world_floor = compute->floor;
+#endif
     ovstage_api_status_t status;
     if (fr_computing_get_forest(&computing)) {
         status = fr_computing_go(&computing);

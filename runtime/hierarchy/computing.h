@@ -6,8 +6,9 @@
  * ordinal, if what follows from the locals differs from what the column has there: neither more nor
  * fewer because of what was kept.
  *
- * With an open output ordinal the column is looked at as it is sealed, and what is not sealed at or
- * below the ordinal is judged key by key.
+ * With an open output ordinal the column is looked at as the seals that were accepted before leave
+ * it, and what else was written at or below the ordinal is judged key by key, and written in any
+ * case: so what is a change does not depend on what has run besides.
  *
  * Threads: one at a time (compute.h). Memory: the forest, kept within half of the store's
  * cache_limit_bytes; while it runs the rows that are read and written besides. */
@@ -22,7 +23,8 @@ typedef struct fr_compute {
     fr_stage *stage;
     uint64_t input, output;
     fr_attribute *local, *reset, *world;
-    bool is_open; /* the output ordinal is above the accepted floor of the world column */
+    uint64_t floor; /* of the world column, accepted before it */
+    bool is_open;   /* the output ordinal is above that */
 } fr_compute;
 
 /* Not OK: nothing of the stage changed, and the text says why: WRITE_FLOOR_VIOLATION (the input is

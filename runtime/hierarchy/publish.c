@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/dictionary/dictionary.h"
+#include "runtime/floor/floors.h"
 #include "runtime/hierarchy/computing.h"
 #include "runtime/store/derive.h"
 #include "runtime/store/judge.h"
@@ -36,8 +37,16 @@ static uint32_t fr_publish_list(fr_forest *forest)
     return count;
 }
 
-/* Where others have written or deleted at or below the open ordinal: as it is for an op of that
- * lane. Rows that are not sealed are written in any case. */
+/* Whether others may have written or deleted above what the forest has seen, at or below the open
+ * ordinal. In this order: what stops to be open is sealed by then. */
+static bool fr_publish_must_judge(const fr_publication *publication)
+{
+    fr_stage *stage = publication->forest->stage;
+    return fr_keys_are_open(stage->store, publication->world, publication->ordinal) ||
+           fr_floors_executed(stage->floors, publication->world) > publication->floor;
+}
+
+/* Those keys as they are for an op of that lane. Rows of them are written in any case. */
 static ovstage_api_status_t fr_publish_judge(const fr_publication *publication, uint32_t *out_count)
 {
     fr_forest *forest = publication->forest;
@@ -56,11 +65,11 @@ static ovstage_api_status_t fr_publish_judge(const fr_publication *publication, 
                            fr_schema_tell(&column->schema).text);
             return OVSTAGE_ERROR_INVALID_ARGUMENT;
         }
-        bool sealed = fr_judge_written(column, prim, publication->ordinal, publication->op_id) <=
-                      publication->floor;
+        bool seen = fr_judge_written(column, prim, publication->ordinal, publication->op_id) <=
+                    publication->floor;
         bool differs = forest->changed[node / 64] >> node % 64 & 1;
         forest->role[node] = (uint8_t)column->schema.semantic;
-        if (!sealed || differs || !(forest->flags[node] & FR_NODE_WORLD))
+        if (!seen || differs || !(forest->flags[node] & FR_NODE_WORLD))
             forest->list[count++] = node;
     }
     *out_count = count;
@@ -215,8 +224,7 @@ ovstage_api_status_t fr_publish(const fr_publication *publication)
     fr_forest *forest = publication->forest;
     uint32_t count = 0;
     ovstage_api_status_t status = OVSTAGE_OK;
-    if (publication->is_open && forest->count > 0 &&
-        fr_keys_are_open(forest->stage->store, publication->world, publication->ordinal))
+    if (publication->is_open && forest->count > 0 && fr_publish_must_judge(publication))
         status = fr_publish_judge(publication, &count);
     else
         count = fr_publish_list(forest);

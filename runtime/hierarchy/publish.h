@@ -11,7 +11,7 @@ typedef struct fr_publication {
     fr_forest *forest;
     fr_attribute *world;
     uint64_t ordinal, op_id;
-    uint64_t floor; /* of the world column, as the forest has seen it */
+    uint64_t floor; /* up to which the forest has seen the world column */
     bool is_open;
     char *text;
 } fr_publication;

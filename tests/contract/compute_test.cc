@@ -303,6 +303,27 @@ TEST_P(Compute, L3_an_open_output_goes_by_what_was_accepted_before_it)
     EXPECT_EQ(it.at({"/C", "/E"}, 4), (Worlds{{"/C", translation(3)}, {"/E", translation(5)}}));
 }
 
+TEST(ComputePending, L3_an_open_output_goes_by_the_seals_accepted_before_it)
+{
+    Composer it(2u);
+    Stage &stage = it.stage;
+    it.matrices(it.world, {{"/A", translation(0)}}, 1);
+    stage.finish(stage.seal(1));
+    it.matrices(it.world, {{"/B", translation(0)}}, 2);
+    Gate gate;
+    ovstage_enqueue_result_t held = gate.submit(stage, 5);
+    ovstage_enqueue_result_t computed = it.submit(1, 5); // of the same transforms
+    it.seed({"/A"}, 3);
+    stage.finish(stage.seal(3)); // before it can run
+    gate.let_go();
+    stage.finish(held);
+    stage.finish(computed);
+    stage.finish(stage.seal(5));
+    const Paths all = {"/A", "/B"};
+    EXPECT_EQ(it.changed(all, 5, 5), (Worlds{{"/B", translation(0)}}));
+    EXPECT_EQ(it.at(all, 5), (Worlds{{"/A", marked(-7)}, {"/B", translation(0)}}));
+}
+
 TEST_P(Compute, L11_an_open_output_that_is_taken_back)
 {
     it.locals({{"/A", translation(1)}}, 1);

@@ -85,7 +85,7 @@ static ovstage_api_status_t fr_computing_apply(fr_computing *computing, const fr
 {
     fr_forest *forest = computing->forest;
     uint32_t first = part->positions ? part->positions[0] : 0;
-    if (!fr_input_is_typed(input, &part->schema))
+    if (!part->is_delete && !fr_input_is_typed(input, &part->schema))
         return fr_computing_refuse_type(computing, input, forest->nodes.prims[first],
                                         &part->schema);
     if (fr_store_read_materialize(computing->store, &forest->nodes, part) != OVSTAGE_OK)

@@ -432,6 +432,13 @@ TEST_P(Compute, R107_columns_of_other_types)
     // Two columns: of the role MATRIX, and of none.
     EXPECT_EQ(it.at({"/A", "/A/B", "/W"}, 3),
               (Worlds{{"/A", translation(1)}, {"/A/B", translation(3)}}));
+    // Another type that came and went since does not matter.
+    it.remove({it.local}, {"/A/B"}, 4);
+    stage.finish(it.write(it.local, {"/A/B"}, floats.data, 4));
+    it.remove({it.local}, {"/A/B"}, 5);
+    stage.finish(stage.seal(5));
+    it.compute(5, 5);
+    EXPECT_EQ(it.at({"/A/B"}, 5), (Worlds{{"/A/B", translation(1)}}));
 }
 
 TEST_P(Compute, L6_moments_that_are_not_kept)

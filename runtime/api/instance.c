@@ -101,11 +101,13 @@ static ovstage_api_status_t fr_stage_open_store(fr_stage *stage)
     ovx_string_t canonical = literal_to_ovx_string("omni:fabric:localMatrix");
     ovx_string_t type = literal_to_ovx_string("usd-prim-type");
     ovx_string_t schemas = literal_to_ovx_string("usd-schemas");
+    ovx_string_t world = literal_to_ovx_string("omni:fabric:worldMatrix");
     fr_dictionary *dictionary = stage->dictionary;
     if (fr_dictionary_token_intern(dictionary, alias, &config.alias_from) != OVSTAGE_OK ||
         fr_dictionary_token_intern(dictionary, canonical, &config.alias_to) != OVSTAGE_OK ||
         fr_dictionary_token_intern(dictionary, type, &config.token_columns[0]) != OVSTAGE_OK ||
-        fr_dictionary_token_intern(dictionary, schemas, &config.token_columns[1]) != OVSTAGE_OK)
+        fr_dictionary_token_intern(dictionary, schemas, &config.token_columns[1]) != OVSTAGE_OK ||
+        fr_dictionary_token_intern(dictionary, world, &config.derived_column) != OVSTAGE_OK)
         return OVSTAGE_ERROR_OUT_OF_MEMORY;
     stage->store = fr_store_create(&config);
     return stage->store ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;

@@ -26,6 +26,9 @@ void fr_rehome_note(fr_store *store, fr_segment *segment)
 {
     fr_column *column = segment->column;
     bool stays = column->of || column->schema.is_array || fr_column_device(column);
+#ifndef FR_MUTATE_REHOME_MOVES_WORLDS
+    stays = stays || column->attribute->token == store->config.derived_column;
+#endif
     if (stays || segment->row_count > FR_REHOME_ROWS)
         return;
     if (segment->written_seal + 1 == column->log_seals)

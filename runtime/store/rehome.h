@@ -2,11 +2,13 @@
  * written by the same seals again and again, move into one new segment.
  *
  * Which: segments that the same seals have folded several times in a row and that are at rest:
- * nothing of them is open, unfolded or about to be written. They must have few rows, no arrays, and
- * states that can lie side by side. From the newest of their oldest states on each state that any
- * of them has becomes one of all; who has one below that, has no other until above it, so that this
- * one is what the lowest state of all shows. So what keys were at each moment, and in each range,
- * they are. It is not done while somebody is to be judged who must not see all that is sealed.
+ * nothing of them is open, unfolded or about to be written. They must have few rows, no arrays,
+ * and states that can lie side by side. World transforms stay: they are computed at ordinals that
+ * are sealed, which needs the states of then, and below the lowest of a new segment there is none.
+ * From the newest of their oldest states on each state that any of them has becomes one of all;
+ * who has one below that, has no other until above it, so that this one is what the lowest state
+ * of all shows. So what keys were at each moment, and in each range, they are. It is not done
+ * while somebody is to be judged who must not see all that is sealed.
  *
  * Protocol (a seal, under the seals' lock, after it has folded):
  *   1. the new segment is made beside what there is, with all its states and its log; may fail;

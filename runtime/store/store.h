@@ -67,6 +67,7 @@ typedef struct fr_store_config {
     bool builtin_payload_pool; /* false: payloads come from `allocator` as well (client hooks) */
     ovx_token_t alias_from, alias_to; /* omni:xform -> omni:fabric:localMatrix */
     ovx_token_t token_columns[2];     /* usd-prim-type, usd-schemas: see token_index.h */
+    ovx_token_t derived_column;       /* omni:fabric:worldMatrix: its keys stay, see rehome.h */
 } fr_store_config;
 
 fr_store *fr_store_create(const fr_store_config *config);

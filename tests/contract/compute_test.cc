@@ -114,6 +114,32 @@ TEST_P(Compute, R151_D26_existing_rows_only)
     EXPECT_EQ(it.at(all, 4), expected(scene, {"/A", "/A/B/C"}));
 }
 
+// Prims that came one by one and are all written by each seal since: their keys may move, which
+// must not be seen.
+TEST(ComputeOld, L11_prims_of_many_seals_at_an_old_moment)
+{
+    flyrail_config_t made = config(0);
+    made.history_versions = 64;
+    Composer it{made};
+    Scene scene;
+    Paths all;
+    uint64_t ordinal = 0;
+    for (int k = 0; k < 20; k++) {
+        all.push_back("/P" + std::to_string(k));
+        scene.locals[all.back()] = translation(k);
+        it.locals({{all.back(), translation(k)}}, ++ordinal);
+        it.seed({all.back()}, ordinal);
+        it.stage.finish(it.stage.seal(ordinal));
+    }
+    for (int frame = 0; frame < 12; frame++) {
+        it.seed(all, ++ordinal);
+        it.stage.finish(it.stage.seal(ordinal));
+    }
+    const Paths first(all.begin(), all.begin() + 10);
+    it.compute(10, 10);
+    EXPECT_EQ(it.at(first, 10), expected(scene, first));
+}
+
 TEST_P(Compute, R153_models)
 {
     // On an empty stage.

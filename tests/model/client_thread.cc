@@ -161,6 +161,67 @@ void ThreadBody::task(const Step &step, Event &event)
     event.op->task = number;
 }
 
+// The id of an op that is accepted behind everything so far; 0: there is no room for one.
+ovstage_op_id_t ThreadBody::next_id() const
+{
+    ovstage_ordinal_query_handle_t behind = 0;
+    const ovstage_enqueue_result_t result =
+        ovstage_get_attribute_write_floor(client_.instance, {}, &behind);
+    if (result.status == OVSTAGE_ERROR_QUEUE_FULL)
+        return 0;
+    if (result.status != OVSTAGE_OK ||
+        ovstage_release_ordinal_query(client_.instance, behind).status != OVSTAGE_OK)
+        fail("get_attribute_write_floor: ", last_error());
+    return result.op_index;
+}
+
+void ThreadBody::lookup(const Step &step, Event &event)
+{
+    ovstage_hierarchy_handle_t handle = 0;
+    took(event, client_.lookup(step, event.paths, &handle));
+    if (event.status != OVSTAGE_OK)
+        return;
+    wait(event);
+    event.op->waited = true;
+    event.related = client_.looked_up(handle, event.paths.size());
+    event.until = next_id();
+}
+
+// False: there is no room for the question.
+bool ThreadBody::executed_floor(int name, Ordinal *floor) const
+{
+    ovstage_ordinal_query_handle_t handle = 0;
+    const ovstage_enqueue_result_t result = ovstage_get_attribute_write_floor(
+        client_.instance, {client_.tokens[static_cast<size_t>(name)], {}}, &handle);
+    if (result.status == OVSTAGE_ERROR_QUEUE_FULL)
+        return false;
+    if (result.status != OVSTAGE_OK ||
+        ovstage_fetch_ordinal(client_.instance, handle, OVSTAGE_TIMEOUT_INFINITE, floor) !=
+            OVSTAGE_OK ||
+        ovstage_release_ordinal_query(client_.instance, handle).status != OVSTAGE_OK)
+        fail("a floor query: ", last_error());
+    return true;
+}
+
+// Of a moment that is sealed by now, so that it is known what it works with.
+void ThreadBody::compute(const Step &step)
+{
+    Ordinal local = 0, reset = 0;
+    if (!executed_floor(local_name, &local) || !executed_floor(reset_name, &reset))
+        return;
+    events.emplace_back();
+    Event &event = events.back();
+    event.step = &step;
+    event.ordinal = step.ordinal;
+    event.input = std::min({step.start, local, reset});
+    took(event, client_.compute(step, event.input));
+    if (event.status != OVSTAGE_OK || step.pick % 2 != 0)
+        return;
+    wait(event);
+    event.op->waited = true;
+    event.until = next_id();
+}
+
 // --- reads ---
 
 void ThreadBody::fetch(ovstage_read_handle_t handle, const Step &step, Event &event)
@@ -216,17 +277,11 @@ void ThreadBody::open_snapshot(const Step &step)
     flyrail_snapshot_t handle = 0;
     if (flyrail_snapshot_open(client_.instance, &desc, &handle, &event.ordinal) != OVSTAGE_OK)
         fail("snapshot_open: ", last_error());
-    ovstage_ordinal_query_handle_t behind = 0;
-    const ovstage_enqueue_result_t result =
-        ovstage_get_attribute_write_floor(client_.instance, {}, &behind);
-    if (result.status == OVSTAGE_ERROR_QUEUE_FULL) {
+    event.id = next_id();
+    if (event.id == 0) {
         (void)flyrail_snapshot_close(client_.instance, handle);
         return;
     }
-    if (result.status != OVSTAGE_OK ||
-        ovstage_release_ordinal_query(client_.instance, behind).status != OVSTAGE_OK)
-        fail("get_attribute_write_floor: ", last_error());
-    event.id = result.op_index;
     events.push_back(std::move(event));
     snapshots_.push_back({handle, &events.back()});
 }
@@ -295,12 +350,16 @@ void ThreadBody::act(const Step &step)
     case Do::close_snapshot:
         snapshot(step);
         return;
+    case Do::compute:
+        compute(step);
+        return;
     case Do::write:
     case Do::remove:
     case Do::map:
     case Do::clone:
     case Do::discard:
     case Do::filter:
+    case Do::lookup:
     case Do::advance:
     case Do::read:
     case Do::task:
@@ -325,6 +384,8 @@ void ThreadBody::act(const Step &step)
         took(event, flyrail_discard(client_.instance, step.ordinal));
     else if (step.what == Do::filter)
         filter(step, event);
+    else if (step.what == Do::lookup)
+        lookup(step, event);
     else if (step.what == Do::advance)
         took(event, client_.advance(step));
     else if (step.what == Do::read)

@@ -1,5 +1,6 @@
 // The parts of a run with several clients: client_thread.cc (what each of them does and sees),
-// judge.cc and judge_reads.cc (whether that is right), concurrent.cc (all of it together).
+// judge.cc, judge_reads.cc and judge_hierarchy.cc (whether that is right), concurrent.cc (all of it
+// together).
 #ifndef FR_TESTS_MODEL_CONCURRENT_PARTS_H
 #define FR_TESTS_MODEL_CONCURRENT_PARTS_H
 
@@ -42,9 +43,11 @@ struct Event {
     bool is_filled = false;                           // a map's group was fetched
     Schema schema;                                    // and has this, but for its role
     std::vector<Bytes> filled;                        // a commit's, by position
-    ovstage_op_id_t until = 0;                        // a filter: it was complete before this one
-    std::vector<const Event *> deps;                  // of a task
-    std::vector<Ordinal> floors; // a snapshot: those accepted (set by the judge)
+    ovstage_op_id_t until = 0; // a filter, a lookup, a computation: it was complete before this one
+    std::vector<const Event *> deps; // of a task
+    std::vector<Ordinal> floors;     // a snapshot: those accepted (set by the judge)
+    Ordinal input = 0;               // of a computation
+    std::vector<Related> related;    // of a lookup: an item for each path
 };
 
 // What one client does, and sees.
@@ -90,6 +93,10 @@ class ThreadBody
     void session(const Step &step);
     void clone(const Step &step, Event &event);
     void filter(const Step &step, Event &event);
+    void lookup(const Step &step, Event &event);
+    bool executed_floor(int name, Ordinal *floor) const;
+    void compute(const Step &step);
+    ovstage_op_id_t next_id() const;
     void task(const Step &step, Event &event);
     void read(const Step &step, Event &event, flyrail_snapshot_t snapshot = 0);
     void open_snapshot(const Step &step);
@@ -123,6 +130,18 @@ class Judge
         bool may_be_gone;
         std::vector<int> open; // attributes that it read above their accepted floors
     };
+    // What a read shows of a world transform goes by the computations that had run.
+    struct DerivedRow {
+        const Event *event;
+        int prim;
+        Ordinal floor;
+        const SeenRow *seen;
+    };
+    // Prims that existed, by what is sealed, all the time that a lookup took, and now and then.
+    struct OpenLookup {
+        const Event *event;
+        std::set<int> always, ever;
+    };
     // A filter may have seen what was accepted before it was complete, or not.
     struct OpenFilter {
         const Event *event;
@@ -138,6 +157,9 @@ class Judge
     std::vector<Unsettled> merged_; // changes that ranges do not show
     std::vector<FailedRead> failed_reads_;
     std::vector<OpenFilter> filters_;
+    std::vector<OpenLookup> lookups_;
+    std::vector<DerivedRow> derived_rows_;
+    std::vector<const Event *> computed_; // at sealed ordinals, in the order accepted
 
     std::vector<int> prims_of(const Event &event);
     void replay_one(Event &event);
@@ -149,8 +171,13 @@ class Judge
     void clone(const Event &event);
     void task(const Event &event) const;
     void filter(const Event &event);
+    void lookup(const Event &event);
+    void follow_lookups();
+    void check_lookup(const OpenLookup &lookup) const;
+    void compute(const Event &event);
+    void check_derived_rows() const;
     void touch(const std::vector<int> &prims);
-    void close_filters(ovstage_op_id_t id);
+    void close_all(ovstage_op_id_t id);
     void check_filter(const OpenFilter &filter);
     void read(const Event &event);
     void row(const Event &event, int n, uint32_t position, int prim, bool settled);

@@ -191,6 +191,20 @@ Step Generator::structure()
     return step;
 }
 
+// Mostly of a moment that is sealed, to an ordinal near it.
+Step Generator::compute()
+{
+    Step step;
+    step.what = Do::compute;
+    const uint32_t back = below(4);
+    step.start = chance(10) ? now_ + below(3) : now_ > back ? now_ - back : now_;
+    step.ordinal = chance(50) ? step.start : chance(80) ? now_ + 1 - below(4) : some_ordinal();
+    if (step.ordinal > now_ + 10) // of a start below 3
+        step.ordinal = 0;
+    step.pick = below(1000);
+    return step;
+}
+
 Step Generator::advance()
 {
     Step step;
@@ -296,9 +310,9 @@ Step Generator::some_step()
         {7, deletes_, &Generator::remove},     {5, maps_, &Generator::map},
         {8, maps_, &Generator::session},       {11, structure_, &Generator::structure},
         {6, snapshots_, &Generator::snapshot}, {2, discards_, &Generator::discard},
-        {14, true, &Generator::advance},       {15, true, &Generator::read},
-        {3, true, &Generator::task},           {4, true, &Generator::settle},
-        {7, true, &Generator::other},
+        {6, computes_, &Generator::compute},   {14, true, &Generator::advance},
+        {15, true, &Generator::read},          {3, true, &Generator::task},
+        {4, true, &Generator::settle},         {7, true, &Generator::other},
     };
     uint32_t kind = below(100);
     for (const Kind &one : kinds) {
@@ -318,18 +332,18 @@ Step Generator::settle()
     return step;
 }
 
-// Nothing about it is special but that it may leave out some prims.
-Step Generator::plain_write()
+// Of the first query; nothing about it is special but that it may leave out some prims.
+Step Generator::plain_write(int name, uint32_t mask)
 {
     Step step;
     step.what = Do::write;
     EntryStep entry;
-    entry.name = some_name();
-    entry.schema = schemas[schema_of_[static_cast<size_t>(names[entry.name].attribute)]];
+    entry.name = name;
+    entry.schema = schemas[schema_of_[static_cast<size_t>(names[name].attribute)]];
     entry.rows = entry.count = static_cast<uint32_t>(program_.queries[0].size());
-    entry.has_mask = chance(50);
-    if (entry.has_mask)
-        entry.mask.push_back(1 + below(7));
+    entry.has_mask = mask != 0;
+    for (uint32_t word = 0; entry.has_mask && word < (entry.count + 63) / 64; word++)
+        entry.mask.push_back(mask);
     fill(entry);
     step.entries.push_back(entry);
     return step;
@@ -339,11 +353,20 @@ Step Generator::plain_write()
 // than are remembered exactly.
 void Generator::make_steady(uint32_t rounds)
 {
+    // In some programs the first prim is written at the beginning, all and then by itself, and
+    // hardly ever again.
+    const bool rests = favourite_ >= 0 && program_.prim_count > 1 && chance(60);
+    for (uint32_t mask = 0; rests && mask < 2; mask++) {
+        program_.steps.push_back(plain_write(favourite_, mask));
+        program_.steps.back().ordinal = now_ + mask;
+    }
     for (; rounds > 0; rounds--) {
-        program_.steps.push_back(chance(10) && deletes_ ? remove()
-                                 : chance(80)           ? plain_write()
-                                                        : write());
-        program_.steps.back().ordinal = now_ + below(2);
+        const uint32_t mask = rests ? 2 + 4 * below(2) : chance(50) ? 0 : 1 + below(7);
+        const int name = rests && chance(90) ? favourite_ : some_name();
+        program_.steps.push_back(chance(rests ? 1 : 10) && deletes_ ? remove()
+                                 : chance(rests ? 98 : 80)          ? plain_write(name, mask)
+                                                                    : write());
+        program_.steps.back().ordinal = now_ + (rests && chance(90) ? 1 : below(2)); // or sealed
         Step seal;
         seal.what = Do::advance;
         seal.ordinal = ++now_;
@@ -362,7 +385,48 @@ void Generator::make_steady(uint32_t rounds)
             if (chance(60))
                 step.ordinal = below(static_cast<uint32_t>(now_) + 1);
             step.start = std::min(step.start, step.ordinal);
+            if (!rests || !chance(50))
+                continue;
+            step.names = {favourite_};
+            step.is_range = true;
+            step.start = 1 + below(2); // what rests has changed since then
+            step.ordinal = now_;
         }
+    }
+}
+
+void Generator::add_query_of_all()
+{
+    program_.queries[0].clear();
+    for (int prim = 0; prim < program_.prim_count; prim++)
+        program_.queries[0].push_back(prim);
+}
+
+// One move after the other, each sealed and composed.
+void Generator::make_frames(uint32_t frames)
+{
+    for (; frames > 0; frames--) {
+        const int moved = chance(85) ? local_name : reset_name;
+        const auto some = static_cast<uint32_t>(random_() & random_());
+        if (chance(10))
+            program_.steps.push_back(some_step());
+        program_.steps.push_back(plain_write(moved, chance(20) ? 0 : some));
+        program_.steps.back().ordinal = now_;
+        Step seal;
+        seal.what = Do::advance;
+        seal.ordinal = now_++;
+        program_.steps.push_back(seal);
+        Step step = compute();
+        if (chance(80))
+            step.start = step.ordinal = seal.ordinal;
+        if (chance(90))
+            program_.steps.push_back(step);
+        step = read();
+        step.names = {world_name};
+        if (chance(60))
+            program_.steps.push_back(step);
+        if (chance(30))
+            program_.steps.push_back(some_step());
     }
 }
 
@@ -385,16 +449,30 @@ Program Generator::make()
     extended_ = chance(30);
     discards_ = chance(30);
     small_values_ = chance(50);
+    computes_ = !is_steady && !is_spawned && chance(25);
     for (int a = 0; a < attribute_count; a++)
-        schema_of_.push_back(a == 4 ? 4 : static_cast<int>(below(schema_count)));
+        schema_of_.push_back(a == local_attribute || a == world_attribute ? 4
+                             : a == reset_attribute                       ? 10
+                                                    : static_cast<int>(below(schema_count)));
     if (structure_ && chance(50)) // paths, which clones redirect
         schema_of_[below(4)] = chance(50) ? 14 : 17;
     for (uint32_t q = 2 + below(4); q > 0; q--)
         add_query();
+    if (computes_) {
+        add_query_of_all();
+        for (int name : {world_name, local_name}) {
+            if (chance(15))
+                continue;
+            program_.steps.push_back(plain_write(name, chance(70) ? 0 : below(1000)));
+            program_.steps.back().ordinal = 1;
+        }
+        if (chance(40)) {
+            make_frames(4 + below(12));
+            return program_;
+        }
+    }
     if (is_steady) {
-        program_.queries[0].clear();
-        for (int prim = 0; prim < program_.prim_count; prim++)
-            program_.queries[0].push_back(prim);
+        add_query_of_all();
         single_schema_ = true;
         favourite_ = chance(80) ? some_name() : -1;
         make_steady(chance(85) ? 5 + below(12) : 100 + below(30));

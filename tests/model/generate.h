@@ -32,6 +32,7 @@ class Generator
     int favourite_ = -1;         // a name
     bool single_schema_ = false, deletes_ = false, maps_ = false, structure_ = false;
     bool snapshots_ = false, extended_ = false, small_values_ = false, discards_ = false;
+    bool computes_ = false;
 
     uint32_t below(uint32_t limit)
     {
@@ -41,10 +42,15 @@ class Generator
     {
         return below(100) < percent;
     }
-    // Mostly one of them, where one column is to see much.
+    // Mostly one of them, where one column is to see much; those of transforms where they are
+    // composed.
     int some_name()
     {
-        return favourite_ >= 0 && chance(80) ? favourite_ : static_cast<int>(below(name_count));
+        if (favourite_ >= 0 && chance(80))
+            return favourite_;
+        if (computes_ && chance(70))
+            return name_count - 1 - static_cast<int>(below(4));
+        return static_cast<int>(below(plain_name_count));
     }
     Ordinal some_ordinal();
     Schema some_schema(int attribute);
@@ -64,19 +70,22 @@ class Generator
     Step map();
     Step session();
     Step structure();
+    Step compute();
+    Step plain_write(int name, uint32_t mask);
     int some_query();
     Step advance();
     Step read();
     Step task();
     Step other();
     Step settle();
-    Step plain_write();
     Step some_step();
     void make_steady(uint32_t rounds);
     Step spawned_write(uint32_t query);
     void seal_now();
     Step old_read();
     void make_spawned();
+    void make_frames(uint32_t frames);
+    void add_query_of_all();
 };
 
 } // namespace model

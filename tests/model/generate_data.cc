@@ -80,10 +80,12 @@ void Generator::fill(EntryStep &entry)
     }
     entry.payload.resize(entry.row_starts().back());
     const size_t element = entry.schema.bits / 8u;
+    // Which bits a product with one that is no number has is not said anywhere.
+    const bool small = small_values_ || (computes_ && entry.schema.lanes == 16);
     uint64_t value = 0;
     for (size_t at = 0; at + element <= entry.payload.size(); at += element) {
-        if (at == 0 || !small_values_ || chance(50)) // else all lanes are seldom one value
-            value = small_values_ ? small_value(entry.schema) : random_();
+        if (at == 0 || !small || chance(50)) // else all lanes are seldom one value
+            value = small ? small_value(entry.schema) : random_();
         std::memcpy(&entry.payload[at], &value, element);
     }
     if (chance(50))

@@ -130,8 +130,14 @@ void Judge::filter(const Event &event)
 }
 
 // What was accepted before its op was complete may have been seen, or not (D23).
-void Judge::close_filters(ovstage_op_id_t id)
+void Judge::close_all(ovstage_op_id_t id)
 {
+    for (size_t k = lookups_.size(); k-- > 0;) {
+        if (lookups_[k].event->until == 0 || lookups_[k].event->until > id)
+            continue;
+        check_lookup(lookups_[k]);
+        lookups_.erase(lookups_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
     for (size_t k = filters_.size(); k-- > 0;) {
         if (filters_[k].event->until > id)
             continue;
@@ -176,11 +182,13 @@ void Judge::replay(std::vector<Event *> events)
                     order << " " << client_.path_texts[static_cast<size_t>(prim)];
             }
             order << "\n";
-            close_filters(event->id);
+            close_all(event->id);
             replay_one(*event);
+            follow_lookups();
         }
-        close_filters(UINT64_MAX);
+        close_all(UINT64_MAX);
         check_unsettled();
+        check_derived_rows();
         check_failed_reads();
         if (!tasks_.fault().empty())
             fail(tasks_.fault());
@@ -221,6 +229,12 @@ void Judge::replay_one(Event &event)
         break;
     case Do::filter:
         filter(event);
+        break;
+    case Do::lookup:
+        lookup(event);
+        break;
+    case Do::compute:
+        compute(event);
         break;
     case Do::advance:
         model_.advance(step.ordinal, step.scope, attributes_of(step));
@@ -296,6 +310,9 @@ void Judge::check_refused(const Event &event)
                    ? !model_.may_discard(step.ordinal)
                    : step.what == Do::task && step.ordered && step.ordinal <= model_.base()) {
         allowed.insert(OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+    } else if (step.what == Do::compute) {
+        if (has_no_model(step))
+            allowed.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     } else if (step.what == Do::read || step.what == Do::read_snapshot) {
         for (int name : step.names) {
             if (is_changed(event, names[name].attribute))
@@ -308,7 +325,7 @@ void Judge::check_refused(const Event &event)
     if (program_.settings.op_limit != 0 && step.what != Do::advance && step.what != Do::commit &&
         step.what != Do::unmap)
         allowed.insert(OVSTAGE_ERROR_QUEUE_FULL);
-    if (!allowed.count(event.status))
+    if (!allowed.count(event.status) || event.text.empty())
         fail("refused with ", event.status, " (", event.text, "): ", step.text());
 }
 

@@ -22,6 +22,13 @@ void Judge::row(const Event &event, int n, uint32_t position, int prim, bool set
     const Step &step = *event.step;
     const int attribute = names[step.names[static_cast<size_t>(n)]].attribute;
     const auto seen = event.rows.find({n, position});
+    if (attribute == world_attribute) {
+        const bool is_there = seen != event.rows.end();
+        if (settled || is_there)
+            derived_rows_.push_back({&event, prim, settled ? event.ordinal : seen->second.floor,
+                                     is_there ? &seen->second : nullptr});
+        return;
+    }
     if (settled) {
         const auto wanted =
             model_.shown(attribute, prim, start_of(step), event.ordinal, model_.floor(attribute));

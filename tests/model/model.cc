@@ -80,6 +80,17 @@ const Model::Events &Model::events(int attribute, int prim) const
     return found == keys.end() ? none : found->second;
 }
 
+// Without what was derived later.
+Model::Events Model::events_by(int attribute, int prim, size_t turns) const
+{
+    Events some;
+    for (const Event &event : events(attribute, prim)) {
+        if (event.turn <= turns)
+            some.push_back(event);
+    }
+    return some;
+}
+
 const Model::Events &Model::events_taken_back(int attribute, int prim) const
 {
     static const Events none;
@@ -139,13 +150,13 @@ bool Model::exists_sealed(int prim) const
 }
 
 std::optional<Value> Model::shown(int attribute, int prim, std::optional<Ordinal> start,
-                                  Ordinal ordinal, Ordinal floor) const
+                                  Ordinal ordinal, Ordinal floor, size_t turns) const
 {
     const Ordinal most = std::min(ordinal, floor);
-    if (!start)
-        return at(attribute, prim, most);
-    const Events &all = events(attribute, prim);
+    const Events all = events_by(attribute, prim, turns);
     const Event *last = newest(all, most);
+    if (!start)
+        return last && !last->value.is_delete ? std::optional<Value>(last->value) : std::nullopt;
     while (last && !has_effect(all, *last))
         last = last->value.ordinal == 0 ? nullptr : newest(all, last->value.ordinal - 1);
     if (!last || last->value.ordinal < *start)
@@ -203,6 +214,19 @@ bool Model::kept_for_sure(int attribute, const std::vector<int> &prims,
         }
         return newer.size() <= versions;
     });
+}
+
+size_t Model::moments_above(int attribute, Ordinal ordinal) const
+{
+    std::set<Ordinal> moments;
+    for (const auto &[prim, of_key] : log_[static_cast<size_t>(attribute)]) {
+        for (const Event &event : of_key) {
+            const Ordinal at = event.value.ordinal;
+            if (at > ordinal && at <= floor(attribute) && has_effect(of_key, event))
+                moments.insert(at);
+        }
+    }
+    return moments.size();
 }
 
 Ordinal Model::merged_at_most() const
@@ -288,6 +312,16 @@ std::set<Schema> Model::schemas_ever(int attribute) const
         }
     }
     return schemas;
+}
+
+std::set<int> Model::prims_ever(int attribute) const
+{
+    std::set<int> prims;
+    for (const auto *log : {&log_, &taken_back_}) {
+        for (const auto &[prim, of_key] : (*log)[static_cast<size_t>(attribute)])
+            prims.insert(prim);
+    }
+    return prims;
 }
 
 bool Model::ever_existed(const std::vector<int> &prims, Ordinal ordinal) const
@@ -465,6 +499,17 @@ void Model::accept_clone(const Verdict &verdict, const std::vector<int> &subtree
                 log_[static_cast<size_t>(a)][copies[c][k]].push_back(
                     {{values[k]->schema, redirect(*values[k], c), ordinal}, op});
         }
+    }
+}
+
+// --- derived rows ---
+
+void Model::accept_derived(int attribute, const std::map<int, Bytes> &rows, Ordinal ordinal,
+                           size_t op, size_t turn)
+{
+    for (const auto &[prim, bytes] : rows) {
+        const Schema schema = at(attribute, prim, ordinal)->schema;
+        log_[static_cast<size_t>(attribute)][prim].push_back({{schema, bytes, ordinal}, op, turn});
     }
 }
 

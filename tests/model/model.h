@@ -100,6 +100,10 @@ class Model
     // What was done at an ordinal so far is as if it had never been. False: it is sealed.
     bool may_discard(Ordinal ordinal) const;
     void accept_discard(Ordinal ordinal);
+    // Rows that are derived at an ordinal, sealed or not, of keys that are there (L11). turn: those
+    // at sealed ordinals are numbered, from 1 on; 0: not sealed.
+    void accept_derived(int attribute, const std::map<int, Bytes> &rows, Ordinal ordinal, size_t op,
+                        size_t turn = 0);
     void advance(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &attributes);
     void know(int attribute)
     {
@@ -125,8 +129,9 @@ class Model
     // By what is sealed, each attribute by its own floor (R147).
     bool exists_sealed(int prim) const;
     // Of a read: latest(N); of a range: what its newest change in it left, a tombstone too.
+    // turns: so many times rows were derived by then.
     std::optional<Value> shown(int attribute, int prim, std::optional<Ordinal> start,
-                               Ordinal ordinal, Ordinal floor) const;
+                               Ordinal ordinal, Ordinal floor, size_t turns = SIZE_MAX) const;
     // Ops that change the key above a floor and at or below N. Deletes of what is not there do not
     // (D12); with `all` they count, and what was taken back meanwhile.
     std::vector<size_t> changes(int attribute, int prim, Ordinal floor, Ordinal ordinal,
@@ -142,12 +147,16 @@ class Model
     // sealed: of each key the newest version, and so many before it (L6).
     bool kept_for_sure(int attribute, const std::vector<int> &prims, std::optional<Ordinal> start,
                        Ordinal ordinal, uint32_t versions, Ordinal floor) const;
+    // How many sealed moments of the attribute are above the ordinal: at each some key changed.
+    size_t moments_above(int attribute, Ordinal ordinal) const;
     // Changes above it are known exactly: of each column the last 64 seals' (L6). 0: all are.
     Ordinal merged_at_most() const;
     // A change that a range to `ordinal` shows may be merged with a later one of its key.
     bool may_be_merged(int attribute, int prim, Ordinal ordinal, Ordinal merged) const;
     // Schemas that keys of the attribute were ever given, whether they got them or not.
     std::set<Schema> schemas_ever(int attribute) const;
+    // Prims of which something ever happened to the attribute.
+    std::set<int> prims_ever(int attribute) const;
     // A key of the attribute that is there now has such a schema.
     bool is_any_alive(int attribute, const std::function<bool(const Schema &)> &fits) const;
     // Some op at or below the ordinal gave one of the entry's keys another schema.
@@ -160,6 +169,7 @@ class Model
     struct Event {
         Value value;
         size_t op;
+        size_t turn = 0;
     };
     static constexpr size_t seals_known = 64;
     using Events = std::vector<Event>;
@@ -175,6 +185,7 @@ class Model
     Ordinal base_ = 0;
 
     const Events &events(int attribute, int prim) const;
+    Events events_by(int attribute, int prim, size_t turns) const;
     const Events &events_taken_back(int attribute, int prim) const;
     static const Event *newest(const Events &events, Ordinal most);
     static const Event *taken_away(const Events &events, const Event &event);

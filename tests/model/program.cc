@@ -7,7 +7,14 @@ namespace model
 {
 
 const Name names[name_count] = {
-    {"a", 0}, {"b", 1}, {"c", 2}, {"d", 3}, {"omni:xform", 4}, {"omni:fabric:localMatrix", 4},
+    {"a", 0},
+    {"b", 1},
+    {"c", 2},
+    {"d", 3},
+    {"omni:xform", local_attribute},
+    {"omni:fabric:localMatrix", local_attribute},
+    {"omni:resetXformStack", reset_attribute},
+    {"omni:fabric:worldMatrix", world_attribute},
 };
 
 const char *const words[word_count] = {"a", "b", "ab", "abc", "p0"};
@@ -23,12 +30,11 @@ namespace
 const char *do_name(Do what)
 {
     static const char *const text[] = {
-        "write",    "remove",     "map",           "fill",          "commit",
-        "unmap",    "clone",      "discard",       "filter",        "lookup",
-        "advance",  "read",       "open_snapshot", "read_snapshot", "close_snapshot",
-        "oldest",   "task",       "wait",          "poll",          "release",
-        "wait_all", "wait_floor", "check",         "fetch",         "floor",
-        "new_query"};
+        "write", "remove",        "map",           "fill",           "commit",     "unmap",
+        "clone", "discard",       "filter",        "lookup",         "compute",    "advance",
+        "read",  "open_snapshot", "read_snapshot", "close_snapshot", "oldest",     "task",
+        "wait",  "poll",          "release",       "wait_all",       "wait_floor", "check",
+        "fetch", "floor",         "new_query"};
     return text[static_cast<int>(what)];
 }
 
@@ -76,10 +82,10 @@ std::string Step::text() const
         what == Do::lookup)
         out << " query " << query;
     if (what == Do::write || what == Do::remove || what == Do::map || what == Do::clone ||
-        what == Do::discard || what == Do::advance || what == Do::read ||
+        what == Do::discard || what == Do::advance || what == Do::read || what == Do::compute ||
         what == Do::open_snapshot || ordered)
         out << " ordinal " << ordinal;
-    if (is_range)
+    if (is_range || what == Do::compute)
         out << " from " << start;
     if (what == Do::task) {
         static const char *const works[] = {" nothing", " runs", " fails", " holds"};
@@ -131,7 +137,7 @@ std::string Step::text() const
         what == Do::wait_floor || what == Do::wait_all || what == Do::release || what == Do::fill ||
         what == Do::commit || what == Do::unmap || what == Do::clone || what == Do::filter ||
         what == Do::lookup || what == Do::open_snapshot || what == Do::read_snapshot ||
-        what == Do::close_snapshot)
+        what == Do::close_snapshot || what == Do::compute)
         out << " pick " << pick;
     return out.str();
 }

@@ -86,6 +86,7 @@ enum class Do {
     discard, // an ordinal is taken back
     filter,  // a query of a slot is made anew
     lookup,  // of parents, children or siblings
+    compute, // world transforms: of the ordinal `start`, at the ordinal
     advance,
     read,
     open_snapshot,
@@ -126,9 +127,9 @@ struct Step {
     std::vector<int> names; // of an advance, a read, a delete (none: whole prims), a floor query
                             // (none: the global one), a snapshot; a filter reports them
     bool is_range = false;  // a read: from `start` to the ordinal
-    Ordinal start = 0;
-    bool hold = false;  // a read keeps its groups
-    bool later = false; // a read is fetched by a later step
+    Ordinal start = 0;      // also a computation's input
+    bool hold = false;      // a read keeps its groups
+    bool later = false;     // a read is fetched by a later step
     bool release_read_first = false;
     Work work = Work::runs;
     bool ordered = false;       // a task with an ordinal
@@ -166,8 +167,11 @@ struct Name {
     const char *text;
     int attribute;
 };
-constexpr int attribute_count = 5;
-constexpr int name_count = 6;
+constexpr int attribute_count = 7;
+constexpr int name_count = 8;
+constexpr int plain_name_count = 6; // without resets and world transforms
+constexpr int local_name = 4, reset_name = 6, world_name = 7;
+constexpr int local_attribute = 4, reset_attribute = 5, world_attribute = 6;
 extern const Name names[name_count];
 
 // Prims lie in a tree, so that most have ancestors that are there or not.

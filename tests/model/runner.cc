@@ -223,16 +223,13 @@ void Runner::step(const Step &step)
         session(step);
         break;
     case Do::clone:
-        clone(step);
+    case Do::filter:
+    case Do::lookup:
+    case Do::compute:
+        structure(step);
         break;
     case Do::discard:
         discard(step);
-        break;
-    case Do::filter:
-        filter(step);
-        break;
-    case Do::lookup:
-        lookup(step);
         break;
     case Do::advance:
         advance(step);

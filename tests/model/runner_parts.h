@@ -1,6 +1,7 @@
 // The parts of the runner: runner.cc (life, writes, floors), runner_read.cc (reads and groups),
 // runner_moment.cc (snapshots, discards, what is known exactly), runner_map.cc (maps),
-// runner_filter.cc (filters), runner_structure.cc (clones, hierarchy), runner_wait.cc (waits).
+// runner_filter.cc (filters), runner_structure.cc (clones, hierarchy), runner_compute.cc
+// (world transforms), runner_wait.cc (waits).
 #ifndef FR_TESTS_MODEL_RUNNER_PARTS_H
 #define FR_TESTS_MODEL_RUNNER_PARTS_H
 
@@ -17,6 +18,7 @@
 #include <ovstage/ovstage.h>
 #include <ovx/path_dictionary/path_dictionary.h>
 
+#include "tests/model/compose.h"
 #include "tests/model/model.h"
 #include "tests/model/payloads.h"
 #include "tests/model/program.h"
@@ -72,8 +74,9 @@ struct Op {
     std::set<size_t> roots;      // then: ops that failed by themselves
     std::set<size_t> causes;     // and all failed ones in between
     bool is_delete = false;
-    bool waited = false;   // it was seen to be complete
-    bool released = false; // its id
+    bool is_derived = false; // nothing is ordered with it: it must be seen to be complete
+    bool waited = false;     // it was seen to be complete
+    bool released = false;   // its id
     std::optional<size_t> task;
     std::vector<std::pair<int, Ordinal>> seals; // attributes whose floors it raises
     std::vector<std::unique_ptr<Payload>> payloads;
@@ -149,6 +152,12 @@ struct Copies {
     std::vector<std::vector<int>> prims; // by target
 };
 
+// What a hierarchy lookup says of one prim.
+struct Related {
+    ovstage_api_status_t status = OVSTAGE_OK;
+    std::vector<std::string> paths;
+};
+
 // Attributes that a step names.
 std::set<int> attributes_of(const Step &step);
 
@@ -204,6 +213,15 @@ class Client
     ovstage_enqueue_result_t clone(const Copies &copies, Ordinal ordinal) const;
     ovstage_enqueue_result_t filter(const Step &step, const std::string &named,
                                     ovstage_query_handle_t *query) const;
+    ovstage_enqueue_result_t compute(const Step &step, Ordinal input) const;
+    ovstage_enqueue_result_t lookup(const Step &step, const std::vector<ovx_primpath_t> &of,
+                                    ovstage_hierarchy_handle_t *handle) const;
+    // Of a lookup that is complete, and goes.
+    std::vector<Related> looked_up(ovstage_hierarchy_handle_t handle, size_t count) const;
+    // Prims that are related to one by their paths, whether they exist or not.
+    std::vector<int> related(const Step &lookup, int prim) const;
+    // The prim, and those above it (D13).
+    std::vector<int> chain_of(int prim) const;
     // What a value is in the copy of a source (R134).
     Bytes redirected(const Value &value, const std::string &source, const std::string &target);
     // Checks that the group is that of a fresh session of so many prims, and fills it: what it
@@ -243,6 +261,10 @@ class Client
     uint64_t path_id(uint64_t symbol) const;
     uint64_t token_id(uint64_t symbol) const;
 };
+
+// A computation that this build cannot do (L11), or no model at all (R153).
+bool needs_a_gpu(const Step &compute);
+bool has_no_model(const Step &compute);
 
 // A predicate has a value that no column of its attribute can have, though there are columns; which
 // ones there are besides those of keys that are alive depends on what was ever written.
@@ -305,13 +327,15 @@ class Runner
     void end_without_commit(const Session &session);
     void session(const Step &step);
     const std::string &text_of(int prim) const;
+    void structure(const Step &step);
     void clone(const Step &step);
     void discard(const Step &step);
     void filter(const Step &step);
     void check_found(const Step &step, ovstage_query_handle_t query,
                      const std::vector<int> &wanted);
     void lookup(const Step &step);
-    std::vector<int> related(int prim, uint32_t relation) const;
+    void compute(const Step &step);
+    void wait_computed(const std::vector<int> &asked);
     void advance(const Step &step);
     void task(const Step &step);
     void read(const Step &step, const Snapshot *snapshot = nullptr);

@@ -87,6 +87,7 @@ void Runner::expect_generations(Expectation &expectation) const
 void Runner::read(const Step &step, const Snapshot *snapshot)
 {
     Read read;
+    wait_computed(step.names);
     read.expectation = expect(step, snapshot);
     read.hold = step.hold;
     read.release_first = step.release_read_first;

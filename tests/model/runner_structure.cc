@@ -13,6 +13,11 @@ bool is_below(const std::string &path, const std::string &root)
     return path == root || path.compare(0, root.size() + 1, root + "/") == 0;
 }
 
+ovstage_hierarchy_relation_t relation_of(const Step &lookup)
+{
+    return static_cast<ovstage_hierarchy_relation_t>(lookup.pick % 3);
+}
+
 } // namespace
 
 // Paths that point into the source point into the copy (R134).
@@ -100,66 +105,95 @@ void Runner::clone(const Step &step)
         op.number);
 }
 
+void Runner::structure(const Step &step)
+{
+    if (step.what == Do::clone)
+        clone(step);
+    else if (step.what == Do::filter)
+        filter(step);
+    else if (step.what == Do::lookup)
+        lookup(step);
+    else
+        compute(step);
+}
+
 // --- hierarchy lookups ---
 
-std::vector<int> Runner::related(int prim, uint32_t relation) const
+std::vector<int> Client::related(const Step &lookup, int prim) const
 {
     std::vector<int> prims;
-    const std::string &text = text_of(prim);
-    for (int other = 0; other < static_cast<int>(client_.paths.size()); other++) {
-        const std::string &others = text_of(other);
-        const bool is_related = relation == OVSTAGE_HIERARCHY_PARENT ? others == parent_text(text)
-                                : relation == OVSTAGE_HIERARCHY_CHILDREN
+    const std::string &text = path_texts[static_cast<size_t>(prim)];
+    for (int other = 0; other < static_cast<int>(paths.size()); other++) {
+        const std::string &others = path_texts[static_cast<size_t>(other)];
+        const bool is_related = relation_of(lookup) == OVSTAGE_HIERARCHY_PARENT
+                                    ? others == parent_text(text)
+                                : relation_of(lookup) == OVSTAGE_HIERARCHY_CHILDREN
                                     ? parent_text(others) == text
                                     : other != prim && parent_text(others) == parent_text(text);
-        if (is_related && model_.exists_sealed(other))
+        if (is_related)
             prims.push_back(other);
     }
     return prims;
 }
 
+ovstage_enqueue_result_t Client::lookup(const Step &step, const std::vector<ovx_primpath_t> &of,
+                                        ovstage_hierarchy_handle_t *handle) const
+{
+    ovx_primpath_list_t list = 0;
+    if (path_dictionary_create_path_list_from_paths(dictionary, of.data(), of.size(), &list).status)
+        fail("no path list");
+    const auto result = ovstage_get_hierarchy(instance, list, 1, relation_of(step), handle);
+    path_dictionary_release_path_list_reference(dictionary, list);
+    return result;
+}
+
+std::vector<Related> Client::looked_up(ovstage_hierarchy_handle_t handle, size_t count) const
+{
+    std::vector<Related> items;
+    ovstage_hierarchy_result_t result{};
+    if (ovstage_fetch_hierarchy_result(instance, handle, &result) != OVSTAGE_OK)
+        fail("fetch_hierarchy_result: ", last_error());
+    if (result.input_count != count)
+        fail("a lookup of ", count, " prims has ", result.input_count, " items");
+    for (size_t i = 0; i < count; i++) {
+        const ovstage_hierarchy_item_t &item = result.items[i];
+        items.push_back({item.status, {}});
+        for (size_t p = 0; p < item.path_count; p++) {
+            const ovx_string_t text = result.paths[item.path_offset + p].string;
+            items.back().paths.emplace_back(text.ptr, text.length);
+        }
+    }
+    if (ovstage_release_hierarchy_result(instance, &result) != OVSTAGE_OK ||
+        ovstage_release_hierarchy(instance, handle).status != OVSTAGE_OK)
+        fail("release of a lookup: ", last_error());
+    return items;
+}
+
 void Runner::lookup(const Step &step)
 {
     const std::vector<int> &prims = client_.prims_of(step);
-    const uint32_t relation = step.pick % 3;
-    std::vector<ovx_primpath_t> paths;
-    for (int prim : prims)
-        paths.push_back(client_.paths[static_cast<size_t>(prim)]);
-    ovx_primpath_list_t list = 0;
-    path_dictionary_create_path_list_from_paths(client_.dictionary, paths.data(), paths.size(),
-                                                &list);
     ovstage_hierarchy_handle_t handle = 0;
-    const auto result = ovstage_get_hierarchy(
-        client_.instance, list, 1, static_cast<ovstage_hierarchy_relation_t>(relation), &handle);
-    path_dictionary_release_path_list_reference(client_.dictionary, list);
+    const auto result = client_.lookup(step, client_.paths_of(prims), &handle);
     if (is_full(result.status))
         return;
     const bool was_quiet = quiet_;
     wait(accepted(result, false));
     quiet_ = was_quiet;
-    ovstage_hierarchy_result_t found{};
-    if (ovstage_fetch_hierarchy_result(client_.instance, handle, &found) != OVSTAGE_OK)
-        fail("fetch_hierarchy_result: ", last_error());
-    if (found.input_count != prims.size())
-        fail("a lookup of ", prims.size(), " prims has ", found.input_count, " items");
+    const std::vector<Related> items = client_.looked_up(handle, prims.size());
     for (size_t i = 0; was_quiet && i < prims.size(); i++) { // else it goes by what has run
         const bool exists = model_.exists_sealed(prims[i]);
-        const ovstage_hierarchy_item_t &item = found.items[i];
         std::set<int> wanted, got;
-        for (int other : exists ? related(prims[i], relation) : std::vector<int>())
-            wanted.insert(other);
-        for (size_t p = 0; p < item.path_count; p++) {
-            const ovx_string_t text = found.paths[item.path_offset + p].string;
-            got.insert(client_.find_prim(std::string(text.ptr, text.length)));
+        for (int other : exists ? client_.related(step, prims[i]) : std::vector<int>()) {
+            if (model_.exists_sealed(other))
+                wanted.insert(other);
         }
-        if (item.status != (exists ? OVSTAGE_OK : OVSTAGE_ERROR_NOT_FOUND) || got != wanted ||
-            got.size() != item.path_count)
-            fail("relation ", relation, " of '", text_of(prims[i]), "' has status ", item.status,
-                 " and ", item.path_count, " paths, must be ", wanted.size());
+        for (const std::string &path : items[i].paths)
+            got.insert(client_.find_prim(path));
+        if (items[i].status != (exists ? OVSTAGE_OK : OVSTAGE_ERROR_NOT_FOUND) || got != wanted ||
+            got.size() != items[i].paths.size())
+            fail("'", text_of(prims[i]), "' has status ", items[i].status, " and ",
+                 items[i].paths.size(), " paths, must be ", wanted.size());
     }
-    if (ovstage_release_hierarchy_result(client_.instance, &found) != OVSTAGE_OK ||
-        ovstage_release_hierarchy(client_.instance, handle).status != OVSTAGE_OK)
-        fail("release of a lookup: ", last_error());
 }
 
 } // namespace model

@@ -13,8 +13,10 @@ bool Runner::among_errors(const Op &op, const ovstage_op_wait_result_t &out) con
     std::set<ovstage_op_id_t> ids;
     for (size_t i = 0; i < out.error_op_id_count; i++) {
         auto found = by_id_.find(out.error_op_ids[i]);
+        ovx_string_t text = ovstage_get_last_op_error(client_.instance, out.error_op_ids[i]);
         if (found == by_id_.end() || !(found->second->fails || found->second->may_fail))
-            fail("a wait says that op ", out.error_op_ids[i], " failed");
+            fail("a wait says that op ", out.error_op_ids[i],
+                 " failed: ", std::string(text.ptr ? text.ptr : "", text.length));
         if (!ids.insert(out.error_op_ids[i]).second)
             fail("a wait names op ", out.error_op_ids[i], " twice");
     }
@@ -76,6 +78,8 @@ void Runner::completed(Op &op, const ovstage_op_wait_result_t &out)
 // Pending ones too: they go on, but nobody is told how they end (D7).
 void Runner::release(Op &op)
 {
+    if (op.is_derived && !op.waited)
+        return;
     const ovstage_api_status_t status = ovstage_release_op(client_.instance, op.id);
     if (status != (op.released ? OVSTAGE_ERROR_INVALID_HANDLE : OVSTAGE_OK))
         fail("release_op of op ", op.id, op.released ? ", released before: " : ": ", status);

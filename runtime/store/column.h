@@ -32,6 +32,7 @@ struct fr_column {
     /* Where its payloads lie: 0 before the first write that gets as far, FR_COLUMN_ON_HOST, or the
      * fr_opened of a device. Set once, by that write. */
     _Atomic uintptr_t home;
+    struct fr_placing *placing; /* plan.h; guarded by lock */
     fr_mutex lock;
     fr_locator locator;
     fr_segment **segments;

@@ -11,8 +11,14 @@ static bool fr_plan_has_rows(const fr_unplaced *unplaced, const fr_target *targe
            memcmp(unplaced->prims.rows, target->places, target->count * sizeof(uint32_t)) == 0;
 }
 
-/* New keys: alone in the column, or as other ordinals and this one have written them, so that no
- * seal has to bring rows together that lie apart. */
+static bool fr_placing_is_same(const fr_placing *other, const fr_query *query)
+{
+    return other->query->count == query->count &&
+           memcmp(other->query->prims, query->prims, query->count * sizeof(*query->prims)) == 0;
+}
+
+/* New keys: alone in the column, or as other ordinals and this one have written them or are about
+ * to, so that no seal has to bring rows together that lie apart. */
 static bool fr_plan_unplaced_fits(fr_plan *plan, fr_target *target)
 {
     fr_column *column = target->column;
@@ -26,8 +32,32 @@ static bool fr_plan_unplaced_fits(fr_plan *plan, fr_target *target)
         fits = fr_plan_has_rows(there, target);
         target->has_rows = target->has_rows || there->ordinal == plan->ordinal;
     }
+    for (const fr_placing *other = column->placing; other && fits; other = other->next) {
+        fr_look();
+        fits = fr_placing_is_same(other, plan->query);
+    }
+#ifndef FR_MUTATE_PLACING_IS_NOT_SEEN
+    if (fits) {
+        plan->placing = (fr_placing){column->placing, column, plan->query};
+        column->placing = &plan->placing;
+    }
+#endif
     fr_mutex_unlock(&column->lock);
     return fits;
+}
+
+void fr_plan_end_placing(fr_plan *plan)
+{
+    fr_column *column = plan->placing.column;
+    if (!column)
+        return;
+    fr_mutex_lock(&column->lock);
+    fr_placing **link = &column->placing;
+    while (*link != &plan->placing)
+        link = &(*link)->next;
+    *link = plan->placing.next;
+    fr_mutex_unlock(&column->lock);
+    plan->placing.column = NULL;
 }
 
 ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,

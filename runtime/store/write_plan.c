@@ -39,6 +39,7 @@ static void fr_plan_release(fr_plan *plan)
 {
     if (plan->binding)
         fr_bind_release(plan->binding);
+    fr_plan_end_placing(plan);
     const fr_allocator *allocator = plan->store->allocator;
     fr_array_write_destroy(plan->store, plan->array);
     if (plan->scratch != plan->local_scratch)

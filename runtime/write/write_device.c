@@ -172,7 +172,9 @@ static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry,
     hold->managed = entry->managed;
     hold->call = (fr_fence_call){.run = fr_write_hold_end, .calls_client = true};
     entry->managed = NULL;
-#ifndef FR_MUTATE_DEVICE_HOLD_FORGETS_FENCE
+#ifdef FR_MUTATE_DEVICE_HOLD_FORGETS_FENCE
+    (void)fence;
+#else
     if (fr_fence_when_over(fence, &hold->call))
         return;
 #endif

@@ -1,0 +1,18 @@
+/* Plans of writes to a device, made by the store alone. A text says what is wrong, or NULL. */
+#ifndef FR_TESTS_UNIT_PLACING_CASES_H
+#define FR_TESTS_UNIT_PLACING_CASES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes of new keys at two ordinals that are under way at once. */
+const char *placing_case_other_keys(void);
+const char *placing_case_the_same_keys(void);
+const char *placing_case_after_one_was_given_up(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

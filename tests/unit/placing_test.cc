@@ -1,0 +1,20 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/placing_cases.h"
+
+// No seal could bring together what lies apart on a device: the second write is refused, and says
+// so, in place of rows that cannot be read.
+TEST(Placing, OtherNewKeysAreRefusedWhileSomeAreUnderWay)
+{
+    EXPECT_STREQ(placing_case_other_keys(), nullptr);
+}
+
+TEST(Placing, TheSameNewKeysGoTogether)
+{
+    EXPECT_STREQ(placing_case_the_same_keys(), nullptr);
+}
+
+TEST(Placing, WhatWasGivenUpStandsInNobodysWay)
+{
+    EXPECT_STREQ(placing_case_after_one_was_given_up(), nullptr);
+}

@@ -327,9 +327,9 @@ static void fr_op_table_enter(fr_op_table *table)
     fr_store_relaxed(&table->ready_end, first + FR_IDS_PER_BLOCK);
 }
 
-static void fr_op_table_grow_buckets(fr_op_table *table)
+/* old: as they were under the lock, without which nothing says that they are seen whole. */
+static void fr_op_table_grow_buckets(fr_op_table *table, fr_id_buckets *old)
 {
-    fr_id_buckets *old = fr_load_relaxed(&table->buckets);
     fr_id_buckets *buckets = fr_op_table_new_buckets(table, (old->mask + 1) * 2, 1 - old->link);
     if (!buckets)
         return; /* chains get longer */
@@ -439,7 +439,8 @@ bool fr_op_table_prepare(fr_op_table *table, uint64_t next)
         fr_mutex_lock(&table->lock);
         bool has_block = table->free_full != NULL;
         bool wants_packed = table->full_count > FR_ID_BLOCKS_RECENT && !table->free_packed;
-        bool wants_buckets = table->block_count > fr_load_relaxed(&table->buckets)->mask;
+        fr_id_buckets *buckets = fr_load_relaxed(&table->buckets);
+        bool wants_buckets = table->block_count > buckets->mask;
         if (has_block && !fr_op_table_is_prepared(table, next))
             fr_op_table_enter(table);
         /* Two a block: blocks whose ids stay pending do not keep others from being packed. */
@@ -451,7 +452,7 @@ bool fr_op_table_prepare(fr_op_table *table, uint64_t next)
         if (wants_packed)
             fr_op_table_add_packed(table);
         if (wants_buckets)
-            fr_op_table_grow_buckets(table);
+            fr_op_table_grow_buckets(table, buckets);
     }
     return true;
 }

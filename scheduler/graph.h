@@ -104,6 +104,9 @@ struct fr_submission {
     bool covers_lanes; /* a seal: what is accepted later may wait for it in place of those lanes.
                           Any other op leaves out a lane whose last op is the task that submits it,
                           so that the task can wait for it. */
+    /* A seal, also one that raises nothing and takes no lanes: it is not reported before what is
+     * pending at or below below_ordinal and meets below_filter. Implied by covers_lanes. */
+    bool reports_below;
     /* What it looks at must stay as what was accepted before it leaves it: ops accepted later wait
      * for it if their lane is below its own and they touch an attribute. Takes lanes below itself,
      * with all filter bits, so such ops run one after the other in the order of acceptance. */
@@ -148,6 +151,7 @@ static inline void fr_submission_begin(fr_submission *submission, fr_op *op)
     submission->has_ordinal = false;
     submission->ordinal = submission->attribute_filter = 0;
     submission->takes_lanes_below = submission->covers_lanes = false;
+    submission->reports_below = false;
     submission->below_ordinal = submission->below_filter = 0;
     submission->holds_lanes_below = submission->writes_below = false;
     submission->producer_ids = NULL;

@@ -304,6 +304,9 @@ static fr_ledger_place fr_attempt_place_in_ledger(const fr_attempt *attempt)
     const fr_submission *submission = attempt->submission;
     fr_ledger_place place = {.has_ordinal = submission->has_ordinal,
                              .is_seal = submission->covers_lanes};
+#ifndef FR_MUTATE_SEAL_REPORTS_WHAT_IT_RAISES
+    place.is_seal = place.is_seal || submission->reports_below;
+#endif
     place.ordinal = place.is_seal ? submission->below_ordinal : submission->ordinal;
     place.filter = place.is_seal ? submission->below_filter : submission->attribute_filter;
     return place;

@@ -158,6 +158,8 @@ static ovstage_api_status_t fr_advance_admit(fr_submission *submission, void *us
         return OVSTAGE_ERROR_OUT_OF_MEMORY;
     node->raises = fr_floors_would_raise(floors, node);
     submission->takes_lanes_below = submission->covers_lanes = node->raises;
+    /* Who waits for a seal waits for all below it, whoever raised the floor there. */
+    submission->reports_below = true;
     submission->below_ordinal = node->ordinal;
     submission->below_filter = node->all ? UINT64_MAX : node->filter;
     submission->producer_count = 0;

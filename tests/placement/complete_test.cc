@@ -84,6 +84,35 @@ TEST_P(Complete, WhatIsWaitedForCoversWhatIsBelow)
     }
 }
 
+// Also a seal of what another one has sealed already.
+TEST_P(Complete, ASealThatRaisesNothingCoversWhatIsBelow)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream producer = Stream("stalled producer");
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, nullptr);
+        fr_sim_hold(producer, true);
+        Produce(producer, data, 3, 1);
+        ovstage_enqueue_result_t write =
+            Write(stage, query, attribute, 5, data, 3, {Handle(producer), 0}, &placement);
+        ovstage_enqueue_result_t seals[] = {stage.seal(5), stage.seal(5),
+                                            stage.seal(5, OVSTAGE_SCOPE_INCLUDE, {attribute})};
+        for (int k = 0; k < 100; k++)
+            for (const ovstage_enqueue_result_t &seal : seals)
+                EXPECT_EQ(Poll(stage, seal.op_index), OVSTAGE_ERROR_TIMEOUT);
+        stage.finish(stage.seal(4));
+        stage.finish(stage.seal(4, OVSTAGE_SCOPE_INCLUDE, {attribute}));
+        fr_sim_hold(producer, false);
+        for (const ovstage_enqueue_result_t &seal : seals)
+            stage.finish(seal);
+        EXPECT_EQ(Poll(stage, write.op_index), OVSTAGE_OK);
+        stage.finish(write);
+    }
+}
+
 // A fetch waits for the rows, of a read that was judged in its call and of one that waits for a
 // seal.
 TEST_P(Complete, AFetchWaitsForTheRows)

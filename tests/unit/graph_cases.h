@@ -57,6 +57,7 @@ const char *graph_report_is_what_clients_know(void);
 const char *graph_report_of_what_is_over(void);
 const char *graph_reports_of_a_lane(void);
 const char *graph_report_of_a_seal(void);
+const char *graph_report_of_a_seal_that_raises_nothing(void);
 const char *graph_report_concerns_nobody_else(void);
 const char *graph_report_has_producers(void);
 const char *graph_report_fails_as_its_op(void);

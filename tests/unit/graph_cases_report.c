@@ -184,6 +184,40 @@ const char *graph_report_of_a_seal(void)
     return NULL;
 }
 
+/* It takes no lanes, for there is nothing left to seal; what is below it is not over yet. */
+const char *graph_report_of_a_seal_that_raises_nothing(void)
+{
+    test_bench bench;
+    fake_work low, high;
+    ovstage_api_status_t status;
+    FR_CHECK(open_bench(&bench));
+    (void)submit_work(&bench, 2, 1, &low, 20);
+    (void)submit_work(&bench, 5, 2, &high, 50);
+    uint64_t first = test_submit_seal(&bench, 5, ALL, 105);
+    FR_CHECK(is_pending(&bench, first)); /* the seal itself has run */
+    const struct {
+        uint64_t ordinal, filter;
+    } again[] = {{5, ALL}, {5, 1}, {3, ALL}, {1, ALL}};
+    uint64_t ids[4];
+    for (uint64_t k = 0; k < 4; k++) {
+        fr_submission seal = {.reports_below = true,
+                              .below_ordinal = again[k].ordinal,
+                              .below_filter = again[k].filter};
+        ids[k] = test_submit(&bench, &test_type, &seal, (test_op){.number = 200 + k}, &status);
+    }
+    for (uint64_t k = 0; k < 3; k++)
+        FR_CHECK(is_pending(&bench, ids[k]));
+    FR_CHECK(is_done(&bench, ids[3])); /* nothing that is pending is below it */
+    fake_work_end(bench.graph, &low, NULL);
+    FR_CHECK(is_pending(&bench, first) && is_pending(&bench, ids[0]) && is_done(&bench, ids[2]));
+    fake_work_end(bench.graph, &high, NULL);
+    FR_CHECK(is_done(&bench, first));
+    for (uint64_t k = 0; k < 2; k++)
+        FR_CHECK(is_done(&bench, ids[k]));
+    FR_CHECK(test_bench_close(&bench) == 0);
+    return NULL;
+}
+
 /* Ops that are neither of the ordinal nor seals go on at what is submitted. */
 const char *graph_report_concerns_nobody_else(void)
 {

@@ -217,6 +217,11 @@ TEST(GraphReport, ASealIsReportedBehindWhatItSeals)
     EXPECT_STREQ(graph_report_of_a_seal(), nullptr);
 }
 
+TEST(GraphReport, ASealThatRaisesNothingIsReportedBehindWhatIsBelow)
+{
+    EXPECT_STREQ(graph_report_of_a_seal_that_raises_nothing(), nullptr);
+}
+
 TEST(GraphReport, OthersGoOnAtWhatIsSubmitted)
 {
     EXPECT_STREQ(graph_report_concerns_nobody_else(), nullptr);

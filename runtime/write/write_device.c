@@ -204,24 +204,26 @@ static bool fr_write_bring(fr_device_run *run, const fr_write_entry *entry,
     return fr_device_run_upload(run, to->address, staged, size_bytes, fault);
 }
 
-/* Memory for what the entry writes, and the copy into it. False: the op has failed, and nothing of
- * the plan is left. */
+/* Memory for what the entry writes. False: the op has failed, and nothing of the plan is left. */
+static bool fr_write_reserve(fr_op *op, fr_write_op *write, const fr_write *what,
+                             fr_write_plan *plan)
+{
+    ovstage_api_status_t status = fr_store_write_reserve(write->stage->store, what, plan);
+    if (status != OVSTAGE_OK)
+        fr_write_fail(op, status, write->stage, what->attribute, plan);
+    return status == OVSTAGE_OK;
+}
+
+/* The copy into it. False: the op has failed, and the plan is to be cancelled. */
 static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, const fr_write *what,
                            fr_write_plan *plan)
 {
-    fr_store *store = write->stage->store;
     fr_device_fault fault;
-    ovstage_api_status_t status = fr_store_write_reserve(store, what, plan);
-    if (status != OVSTAGE_OK) {
-        fr_write_fail(op, status, write->stage, what->attribute, plan);
-        return false;
-    }
     fr_placed *to = fr_store_write_placed(plan);
     const fr_write_entry *entry = &write->entries[write->next_entry];
     if (fr_write_bring(run, entry, what->rows, to, &fault) && fr_device_run_record(run, &fault))
         return true;
     fr_write_device_fail(op, &fault);
-    fr_store_write_cancel(store, plan);
     return false;
 }
 
@@ -263,11 +265,17 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         fr_write_device_fail(op, &fault);
         return;
     }
-    bool placed = fr_write_place(op, write, &run, &what, &plan);
+    bool reserved = fr_write_reserve(op, write, &what, &plan);
+    bool placed = reserved && fr_write_place(op, write, &run, &what, &plan);
     if (device->available && (last || !placed))
         fr_write_make_available(op, device, &run);
     fr_fence *done = run.done;
     fr_fence_retain(done);
+#ifdef FR_MUTATE_DEVICE_CANCELS_EARLY
+    if (reserved && !placed)
+        fr_store_write_cancel(write->stage->store, &plan);
+    reserved = placed;
+#endif
     fr_device_run_end(&run);
     if (placed) {
         fr_store_write_enter(write->stage->store, &plan);
@@ -276,6 +284,10 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         if (device->report)
             fr_device_report_tell(device->report, done);
         write->next_entry++;
+    } else if (reserved) {
+        /* Not before the end of the run, which enters its fence with the payload: without it the
+         * memory would be free while the device writes it, or be gone. */
+        fr_store_write_cancel(write->stage->store, &plan);
     }
     fr_fence_release(done);
 }

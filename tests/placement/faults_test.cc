@@ -1,8 +1,31 @@
 // Each driver call of a frame fails once: the call or its op says so, and the stage goes on.
+#include <functional>
+#include <thread>
+
 #include "tests/placement/placement_fixture.h"
 
 namespace
 {
+
+// The driver of the simulation, but for records of events behind a copy while `instead` is set:
+// those are the test's. Answers 0 to go on with the record.
+std::function<fr_cu_result()> instead;
+const fr_cuda_driver *simulated;
+
+bool has_copied = false;
+
+fr_cu_result CopyAndTell(fr_cu_device_ptr to, fr_cu_device_ptr from, size_t size_bytes,
+                         fr_cu_stream stream)
+{
+    has_copied = true;
+    return simulated->cuMemcpyDtoDAsync(to, from, size_bytes, stream);
+}
+
+fr_cu_result RecordInstead(fr_cu_event event, fr_cu_stream stream)
+{
+    fr_cu_result result = instead && has_copied ? instead() : fr_cu_result{0};
+    return result == 0 ? simulated->cuEventRecord(event, stream) : result;
+}
 
 class PlacementFaults : public PlacementTest
 {
@@ -71,6 +94,67 @@ TEST_P(PlacementFaults, EachCallFailsOnce)
         ASSERT_LT(k, 200u);
     }
     EXPECT_GT(k, 15u);
+}
+
+// A copy that no fence could be recorded behind goes on when its write has failed: others must not
+// get its memory before it is done.
+TEST_P(PlacementFaults, AWriteThatIsGivenUpHoldsItsMemory)
+{
+    fr_cuda_driver driver = *cu;
+    driver.cuEventRecord = RecordInstead;
+    driver.cuMemcpyDtoDAsync = CopyAndTell;
+    simulated = cu;
+    ASSERT_TRUE(fr_cuda_use_driver(&driver));
+    {
+        client::Stage stage(0); // the ops run in the waits for them
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+        fr_cu_event written = Event(), readable = Event();
+        fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source"),
+                         data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t none = Place(nullptr, nullptr), placement = Place(nullptr, written),
+                            read_placement = Place(nullptr, readable);
+        Produce(producer, data, 3, 1);
+        EXPECT_TRUE(Op(
+            stage, Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement)));
+        EXPECT_TRUE(Op(stage, stage.seal(1)));
+        fr_sim_hold(stalled, true);
+        Produce(stalled, late, 3, 9);
+        ovstage_enqueue_result_t given_up =
+            Write(stage, query, attribute, 2, late, 3, {Handle(stalled), 0}, &none);
+        int records = 0;
+        has_copied = false;
+        instead = [&]() -> fr_cu_result {
+            if (++records != 3)
+                return records < 3 ? FR_CU_ERROR_UNKNOWN : 0;
+            // The allocation is over, the copy is not: another write gets what is free.
+            EXPECT_FALSE(fr_sim_drain());
+            std::thread([&] {
+                FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+                EXPECT_TRUE(Op(stage, Write(stage, query, attribute, 3, data, 3,
+                                            {Handle(producer), 0}, &placement)));
+            }).join();
+            return 0;
+        };
+        EXPECT_FALSE(Op(stage, given_up));
+        instead = nullptr;
+        EXPECT_GE(records, 3);
+        fr_sim_hold(stalled, false);
+        EXPECT_TRUE(fr_sim_drain());
+        EXPECT_TRUE(Op(stage, stage.seal(3)));
+        ovstage_read_handle_t read = 0;
+        EXPECT_TRUE(Op(stage, Read(stage, query, attribute, 3, &read_placement, &read)));
+        ovstage_read_group_t group = {};
+        ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                  OVSTAGE_OK);
+        FR_SIM_OK(cu->cuEventSynchronize(readable));
+        EXPECT_EQ(Value(producer, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data)),
+                  1);
+        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        EXPECT_TRUE(Op(stage, ovstage_release_read(stage.instance, read)));
+    }
+    ASSERT_TRUE(fr_cuda_use_driver(cu));
 }
 
 // The device fails for good: ops fail, seals complete, and what is read of it says so.

@@ -196,8 +196,13 @@ bool fr_device_run_available(const fr_device_run *run, uintptr_t event, fr_devic
 void fr_device_run_end(fr_device_run *run)
 {
     fr_device_fault fault;
-    /* Work may have been put into the stream before something failed. */
+    /* Work or waits may have been put into the stream before something failed: without a fence
+     * behind them another lane would get the stream, and wait for what this one waits for. */
+#ifdef FR_MUTATE_DEVICE_END_FORGETS_WAITS
     if (!run->recorded && run->use_count > 0)
+#else
+    if (!run->recorded && (run->own || run->use_count > 0))
+#endif
         (void)fr_device_run_record(run, &fault);
     for (uint32_t k = 0; k < run->use_count && !run->recorded; k++)
         if (!run->uses[k].writes)

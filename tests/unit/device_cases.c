@@ -146,6 +146,24 @@ const char *device_case_streams_have_a_limit(void)
     return end();
 }
 
+/* A run that put nothing but a wait into its stream. */
+const char *device_case_a_run_that_ends_early_keeps_its_stream(void)
+{
+    fr_device_run run;
+    begin();
+    fr_fence *dep = fr_fence_get(opened, &fault);
+    WANT(fr_fence_record(dep, (fr_device_stream){opened->device, 49}, NULL, &fault));
+    WANT(fr_device_run_begin(&run, opened, 0, 1, dep, &fault));
+    fr_own_stream *first = run.own;
+    fr_device_run_end(&run);
+    fr_fence_release(dep);
+    WANT(fr_device_run_begin(&run, opened, 0, 2, NULL, &fault));
+    fr_own_stream *second = run.own;
+    fr_device_run_end(&run);
+    WANT(first != second); /* it would wait for what the first waits for */
+    return end();
+}
+
 const char *device_case_memory_comes_back(void)
 {
     begin();

@@ -30,6 +30,14 @@ typedef struct fr_streams {
     uint32_t work_count, gate_count;
 } fr_streams;
 
+/* Reads of an ordinal share streams of their own: what a lane's stream waits for holds up the
+ * writes of that lane, and no read of something else. And so what an op of a lane puts into streams
+ * of ours piece by piece goes into one. */
+static inline uint64_t fr_streams_lane_of_reads(uint64_t ordinal)
+{
+    return ~ordinal;
+}
+
 typedef enum fr_stream_kind { FR_STREAM_WORK, FR_STREAM_GATE } fr_stream_kind;
 
 void fr_streams_init(fr_opened *opened, const fr_allocator *allocator);

@@ -171,7 +171,12 @@ ovstage_api_status_t fr_read_to_device(fr_read *read)
     fr_device_run run;
     fr_device_fault fault;
     fr_devices_settle(device->devices);
-    bool begun = fr_device_run_begin(&run, device, read->stream, read->bounds.end, NULL, &fault);
+#ifdef FR_MUTATE_DEVICE_READS_IN_THE_LANE
+    uint64_t lane = read->bounds.end;
+#else
+    uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
+#endif
+    bool begun = fr_device_run_begin(&run, device, read->stream, lane, NULL, &fault);
     bool put = begun && fr_read_put(read, &run, &fault);
     if (begun)
         fr_device_run_end(&run);

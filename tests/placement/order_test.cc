@@ -159,6 +159,35 @@ TEST_P(DeviceOrder, AStalledProducerHoldsUpItsOrdinalAlone)
     EXPECT_EQ(SumAt(stage, query, attribute, 2, 3), 6);
 }
 
+// Nor does it hold up reads of what others have written, though they are at its ordinal.
+TEST_P(DeviceOrder, AStalledProducerHoldsUpNoOtherReads)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values"), late_attribute = stage.token("late");
+    fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+    fr_cu_event written = Event(), late_written = Event(), readable = Event();
+    fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source"),
+                     data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, written),
+                        late_placement = Place(nullptr, late_written),
+                        read_placement = Place(nullptr, readable);
+    Produce(producer, data, 3, 2);
+    stage.finish(Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement));
+    fr_sim_hold(stalled, true);
+    Produce(stalled, late, 3, 1);
+    stage.finish(
+        Write(stage, query, late_attribute, 2, late, 3, {Handle(stalled), 0}, &late_placement));
+    stage.finish(stage.seal(2));
+    ovstage_read_handle_t read = 0;
+    stage.finish(Read(stage, query, attribute, 2, &read_placement, &read));
+    EXPECT_FALSE(fr_sim_drain());
+    EXPECT_EQ(cu->cuEventQuery(late_written), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    EXPECT_EQ(cu->cuEventQuery(readable), 0u);
+    fr_sim_hold(stalled, false);
+    stage.finish(ovstage_release_read(stage.instance, read));
+}
+
 PLACEMENT_ORDERS(DeviceOrder);
 
 } // namespace

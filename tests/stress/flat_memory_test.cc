@@ -426,7 +426,8 @@ template <typename Cycle> void stays_flat(uint32_t workers, double slack)
         }
         EXPECT_PRED2(flat, early.payload, late.payload);
         EXPECT_PRED2(flat, early.history, late.history);
-        EXPECT_PRED2(flat, early.cache, late.cache);
+        // Bounded by its limit, of which it has little here; what is in it differs by moments.
+        EXPECT_PRED2(flat, early.cache + made.cache_limit_bytes / 16, late.cache);
         EXPECT_PRED2(flat, early.tables, late.tables);
         EXPECT_PRED2(flat, early.ops + ops_more, late.ops);
         EXPECT_PRED2(flat, early.versions, late.versions);

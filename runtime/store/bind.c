@@ -437,6 +437,10 @@ static bool fr_bind_positions(const fr_query *query, fr_column *column, fr_segme
         fr_bind_one_group(binding, one_segment);
         for (uint32_t k = 0; k < query->count; k++)
             binding->rows[k] = places[k].row;
+        /* A seal has placed them since the first look. */
+        binding->whole = places[0].row == 0 && fr_bind_is_whole(query, one_segment);
+        if (binding->whole)
+            binding->rows = NULL;
     } else {
         enough = fr_bind_groups(column, binding, places, segment_count);
     }

@@ -30,6 +30,7 @@ typedef struct fr_plan {
     bool one_row;             /* see fr_plan_one_row */
     bool prims_entered;       /* as fr_write's */
     bool late;                /* see late.h */
+    bool overtaken;           /* by a seal: to be looked up again */
     struct fr_opened *device; /* that the rows lie on; NULL: the host */
     fr_placing placing;
     fr_kept kept;
@@ -55,7 +56,7 @@ void fr_plan_targets_release(fr_plan *plan);
 ovstage_api_status_t fr_plan_find_targets(fr_plan *plan, const fr_write *write, fr_column *column,
                                           fr_write_plan *out);
 /* plan_place.c: of a write whose rows lie on a device, before memory is taken: whether they go
- * where they are in one piece. NOT_SUPPORTED with the text set. */
+ * where they are in one piece. NOT_SUPPORTED with the text set, or with `overtaken`. */
 ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,
                                           fr_write_plan *out);
 /* Its record is linked, or will not be. */

@@ -17,6 +17,22 @@ static bool fr_placing_is_same(const fr_placing *other, const fr_query *query)
            memcmp(other->query->prims, query->prims, query->count * sizeof(*query->prims)) == 0;
 }
 
+/* Whether a seal has placed one of the keys since the plan found them without places: then they are
+ * no new keys, and where they lie has to be found again. With the column's lock held. */
+static bool fr_plan_is_overtaken(const fr_column *column, const fr_target *target)
+{
+#ifndef FR_MUTATE_PLACING_IS_OVERTAKEN
+    fr_place place;
+    for (uint32_t k = 0; k < target->count && column->locator.count > 0; k++)
+        if (fr_locator_get(&column->locator, target->places[k], &place))
+            return true;
+#else
+    (void)column;
+    (void)target;
+#endif
+    return false;
+}
+
 /* New keys: alone in the column, or as other ordinals and this one have written them or are about
  * to, so that no seal has to bring rows together that lie apart. */
 static bool fr_plan_unplaced_fits(fr_plan *plan, fr_target *target)
@@ -36,6 +52,9 @@ static bool fr_plan_unplaced_fits(fr_plan *plan, fr_target *target)
         fr_look();
         fits = fr_placing_is_same(other, plan->query);
     }
+    /* Rows that the ordinal has of them stay where they are until its seal, places or not. */
+    plan->overtaken = fits && !target->has_rows && fr_plan_is_overtaken(column, target);
+    fits = fits && !plan->overtaken;
 #ifndef FR_MUTATE_PLACING_IS_NOT_SEEN
     if (fits) {
         plan->placing = (fr_placing){column->placing, column, plan->query};

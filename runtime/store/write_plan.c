@@ -249,6 +249,23 @@ static ovstage_api_status_t fr_plan_check_home(fr_plan *plan, const fr_column *c
     return status;
 }
 
+/* Which rows are written where, and that they may be written there. */
+static ovstage_api_status_t fr_plan_find_home(fr_plan *plan, const fr_write *write,
+                                              fr_column *column, fr_write_plan *out)
+{
+    for (;;) {
+        ovstage_api_status_t status = fr_plan_find(plan, write, column, out);
+        if (status == OVSTAGE_OK && (plan->device || write->judge))
+            status = fr_plan_check_home(plan, column, out);
+        if (!plan->overtaken)
+            return status;
+        /* Once for a seal that placed some of the keys, and they keep their places. */
+        plan->overtaken = false;
+        out->text[0] = '\0';
+        fr_plan_forget(plan);
+    }
+}
+
 /* alone: nothing else has to be certain before rows get places. */
 static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write, bool alone,
                                          fr_write_plan *out)
@@ -270,9 +287,7 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
              fr_plan_one_row(plan, write, column))
         return OVSTAGE_OK;
     if (status == OVSTAGE_OK)
-        status = fr_plan_find(plan, write, column, out);
-    if (status == OVSTAGE_OK && (plan->device || write->judge))
-        status = fr_plan_check_home(plan, column, out);
+        status = fr_plan_find_home(plan, write, column, out);
     if (status == OVSTAGE_OK && !plain && !fr_plan_tell(plan))
         status = OVSTAGE_ERROR_OUT_OF_MEMORY;
     if (status == OVSTAGE_OK)

@@ -6,21 +6,42 @@
 #include "runtime/store/store_state.h"
 #include "tests/support/fake_backend.h"
 
-enum { PLACING_KEYS = 2 };
+enum { PLACING_KEYS = 6 };
 
 static fr_devices *devices;
 static fr_opened *opened;
 static fr_store *store;
 static fr_attribute *attribute;
-static const ovx_primpath_t low[PLACING_KEYS] = {3, 4}, high[PLACING_KEYS] = {5, 6};
+static const ovx_primpath_t low[PLACING_KEYS] = {3, 4, 5, 6, 7, 8},
+                            high[PLACING_KEYS] = {7, 8, 9, 10, 11, 12};
 static fr_query queries[2];
+
+/* The store's memory: before the allocation that makes `allocations_left` 0, `meanwhile` runs. */
+static uint64_t allocations_left;
+static void (*meanwhile)(void);
+
+static void *allocate(size_t size_bytes, size_t alignment_bytes, void *user)
+{
+    if (allocations_left > 0 && --allocations_left == 0)
+        meanwhile();
+    return fr_allocator_default.allocate(size_bytes, alignment_bytes, user);
+}
+
+static void release(void *memory, size_t size_bytes, void *user)
+{
+    fr_allocator_default.release(memory, size_bytes, user);
+}
+
+static fr_allocator allocator;
 
 static void begin(void)
 {
     fr_device_fault fault;
     devices = fr_devices_create(&fr_allocator_default, fake_backend_open(1), NULL);
     opened = fr_devices_open(devices, 0, &fault);
-    const fr_store_config config = {.allocator = &fr_allocator_default,
+    allocator = (fr_allocator){allocate, release, fr_allocator_default.user};
+    allocations_left = 0;
+    const fr_store_config config = {.allocator = &allocator,
                                     .history_versions = 2,
                                     .history_limit_bytes = UINT64_MAX / 2,
                                     .cache_limit_bytes = UINT64_MAX / 2,
@@ -67,6 +88,16 @@ static void commit(fr_write_plan *made)
 {
     fr_store_write_enter(store, made);
     fr_store_write_commit(store, made);
+}
+
+/* Of a store that was sealed up to one below, or not at all. */
+static void seal(uint64_t ordinal)
+{
+    const fr_floor_record before_it = {
+        .base = ordinal - 1, .serial = ordinal, .least_own = UINT64_MAX};
+    const fr_floor_record next = {.base = ordinal, .serial = ordinal + 1, .least_own = UINT64_MAX};
+    fr_store_seal_layout(store, &next);
+    fr_store_seal(store, &next, &before_it);
 }
 
 static const char *end(const char *wrong)
@@ -117,4 +148,58 @@ const char *placing_case_after_one_was_given_up(void)
         return end("keys that were given up stand in the way of others");
     commit(&second);
     return end(NULL);
+}
+
+static const ovx_primpath_t *keys_before;
+static ovstage_api_status_t status_before;
+
+static void write_before(void)
+{
+    fr_write_plan made;
+    status_before = plan(0, keys_before, 1, &made);
+    if (status_before == OVSTAGE_OK)
+        commit(&made);
+    seal(1);
+}
+
+/* While a write of new keys is planned, others are written below it and sealed: whenever that
+ * happens, what is planned can be sealed. */
+static const char *overtaken(const ovx_primpath_t *keys, bool go_together)
+{
+    bool happened = true;
+    keys_before = keys;
+    meanwhile = write_before;
+    for (uint64_t k = 1; happened; k++) {
+        fr_write_plan made;
+        begin();
+        allocations_left = k;
+        ovstage_api_status_t status = plan(1, high, 2, &made);
+        happened = allocations_left == 0;
+        allocations_left = 0;
+        bool both = status == OVSTAGE_OK && status_before == OVSTAGE_OK,
+             none = status != OVSTAGE_OK && status_before != OVSTAGE_OK;
+        if (happened && (none || both != go_together))
+            return end("the plan does not go by the places that keys got meanwhile");
+        if (status == OVSTAGE_OK)
+            commit(&made);
+        if (!happened)
+            seal(1);
+        seal(2);
+        if (fr_column_first(attribute)->unplaced)
+            return end("what is written cannot be sealed");
+        const char *wrong = end(NULL);
+        if (wrong)
+            return wrong;
+    }
+    return NULL;
+}
+
+const char *placing_case_a_seal_of_others_meanwhile(void)
+{
+    return overtaken(low, false);
+}
+
+const char *placing_case_a_seal_of_the_same_meanwhile(void)
+{
+    return overtaken(high, true);
 }

@@ -18,3 +18,13 @@ TEST(Placing, WhatWasGivenUpStandsInNobodysWay)
 {
     EXPECT_STREQ(placing_case_after_one_was_given_up(), nullptr);
 }
+
+TEST(Placing, NewKeysOfWhichASealPlacesSomeAreRefused)
+{
+    EXPECT_STREQ(placing_case_a_seal_of_others_meanwhile(), nullptr);
+}
+
+TEST(Placing, NewKeysThatASealPlacesAreFoundThere)
+{
+    EXPECT_STREQ(placing_case_a_seal_of_the_same_meanwhile(), nullptr);
+}

@@ -80,6 +80,19 @@ static ovstage_api_status_t fr_computing_refuse_type(const fr_computing *computi
         input->dtype.code, input->dtype.bits, input->dtype.lanes, fr_schema_tell(schema).text);
 }
 
+/* Writes to a device refuse these attributes; without rows on the host they would pass for deleted
+ * here. */
+static ovstage_api_status_t fr_computing_refuse_device(const fr_computing *computing,
+                                                       const fr_input *input, uint64_t prim)
+{
+    ovx_string_t name =
+        fr_dictionary_token_text(computing->stage->dictionary, input->attribute->token);
+    return fr_computing_fail(
+        computing, OVSTAGE_ERROR_NOT_SUPPORTED,
+        "'%s' of %.100s lies on a device, and values are computed of what is on the host", name.ptr,
+        fr_dictionary_path_text(computing->stage->dictionary, prim).ptr);
+}
+
 static ovstage_api_status_t fr_computing_apply(fr_computing *computing, const fr_input *input,
                                                fr_read_part *part)
 {
@@ -88,6 +101,8 @@ static ovstage_api_status_t fr_computing_apply(fr_computing *computing, const fr
     if (!part->is_delete && !fr_input_is_typed(input, &part->schema))
         return fr_computing_refuse_type(computing, input, forest->nodes.prims[first],
                                         &part->schema);
+    if (!part->is_delete && part->device)
+        return fr_computing_refuse_device(computing, input, forest->nodes.prims[first]);
     if (fr_store_read_materialize(computing->store, &forest->nodes, part) != OVSTAGE_OK)
         return fr_computing_no_memory(computing);
     const unsigned char *row = part->is_delete ? NULL : part->data;

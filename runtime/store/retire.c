@@ -203,7 +203,9 @@ bool fr_retire(fr_store *store, fr_segment *segment, const fr_version *state, ui
     while (enough && count == most) {
         for (count = 0; count < most && fr_retiring_next(&retiring, &retiring.some[count]); count++)
             store->seal_steps++;
-        enough = count == 0 || fr_archive_enter(store, segment, retiring.some, count, moment);
+        /* The archive copies rows on the host: what lies on a device stays where it is. */
+        enough = count == 0 || (!fr_column_device(segment->column) &&
+                                fr_archive_enter(store, segment, retiring.some, count, moment));
     }
     fr_buffer_release(store->buffers, gone);
     return enough;

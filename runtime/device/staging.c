@@ -45,11 +45,12 @@ void fr_staging_destroy(fr_opened *opened)
     fr_slabs_close(&opened->staging.records, NULL);
 }
 
-/* Room for so many bytes more. */
-static bool fr_staging_count(fr_opened *opened, size_t size_bytes)
+/* Room for so many bytes more. *held_bytes: what was held before. */
+static bool fr_staging_count(fr_opened *opened, size_t size_bytes, size_t *held_bytes)
 {
     fr_staging *staging = &opened->staging;
     fr_mutex_lock(&opened->lock);
+    *held_bytes = staging->held_bytes;
     bool room = size_bytes <= FR_STAGING_LIMIT_BYTES &&
                 staging->held_bytes <= FR_STAGING_LIMIT_BYTES - size_bytes;
     staging->held_bytes += room ? size_bytes : 0;
@@ -60,14 +61,14 @@ static bool fr_staging_count(fr_opened *opened, size_t size_bytes)
 static fr_staged *fr_staging_make(fr_opened *opened, uint32_t size_class, fr_device_fault *fault)
 {
     fr_staging *staging = &opened->staging;
-    size_t size_bytes = fr_buffer_class_bytes(size_class);
-    if (!fr_staging_count(opened, size_bytes) &&
-        (!fr_staging_trim(opened) || !fr_staging_count(opened, size_bytes))) {
+    size_t size_bytes = fr_buffer_class_bytes(size_class), held_bytes;
+    if (!fr_staging_count(opened, size_bytes, &held_bytes) &&
+        (!fr_staging_trim(opened) || !fr_staging_count(opened, size_bytes, &held_bytes))) {
         fault->kind = FR_DEVICE_MEMORY;
         fault->code = 0;
         (void)snprintf(fault->text, sizeof(fault->text),
                        "%zu bytes of pinned memory beside %zu in use are above the limit of %zu",
-                       size_bytes, staging->held_bytes, FR_STAGING_LIMIT_BYTES);
+                       size_bytes, held_bytes, FR_STAGING_LIMIT_BYTES);
         return NULL;
     }
     fr_staged *staged = fr_slabs_get(&staging->records);

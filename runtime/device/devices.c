@@ -1,6 +1,7 @@
 #include "runtime/device/devices.h"
 
 #include "runtime/device/placed.h"
+#include "scheduler/sieve.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -181,10 +182,16 @@ static void fr_devices_due_run(fr_runnable *token, fr_worker *worker)
     fr_devices *devices =
         (fr_devices *)(void *)((unsigned char *)token - offsetof(fr_devices, due_token));
     (void)worker;
+    bool sieves = fr_sieve_is_on();
+    if (sieves && !fr_load_relaxed(&devices->is_draining)) {
+        fr_sieve_keep(token); /* no client code runs there */
+        return;
+    }
     /* [devices.due.out] pairs [devices.due.claim] : cleared first, so that what is pushed from here
      * on has a token of its own; the fence that it counts as keeps `devices` */
     fr_store_release(&devices->due_is_out, false);
-    fr_devices_run_due(devices);
+    if (!sieves) /* else the draining thread runs what is due */
+        fr_devices_run_due(devices);
     fr_devices_end(devices, 1);
 }
 
@@ -198,6 +205,8 @@ static void fr_devices_push_due(fr_devices *devices, fr_fence_call *call)
     while (!fr_cas_release(&devices->due, &first, call));
     if (!devices->pool || fr_pool_worker_count(devices->pool) == 0)
         return; /* whoever settles next */
+    if (fr_load_relaxed(&devices->is_draining))
+        return; /* the draining thread, which may have the only worker */
     /* [devices.due.claim] pairs [devices.due.out] : the token is not in use */
     if (fr_exchange_acq_rel(&devices->due_is_out, true))
         return;
@@ -274,10 +283,14 @@ void fr_devices_settle(fr_devices *devices)
 void fr_devices_drain(fr_devices *devices)
 {
     _Atomic uint32_t nobody = 0;
+    fr_store_relaxed(&devices->is_draining, true);
     /* [devices.pending.drained] pairs [devices.pending.over] : see there */
     while (fr_load_acquire(&devices->pending) > 0) {
         bool any = fr_devices_look(devices);
         fr_devices_run_due(devices);
+        /* The token may lie with a worker that is busy for long, or with this one. */
+        if (fr_load_relaxed(&devices->due_is_out))
+            (void)fr_sieve_pool(devices->pool);
         if (!any)
             (void)fr_os_current->futex_wait(&nobody, 0, FR_DEVICES_DRAIN_PAUSE_NS);
     }

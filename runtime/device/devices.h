@@ -52,6 +52,7 @@ struct fr_devices {
     _Atomic(fr_fence_call *) due;
     fr_runnable due_token;
     _Atomic bool due_is_out;
+    _Atomic bool is_draining;      /* set by drain, for good: no token goes out any more */
     _Atomic uint64_t pending;      /* fences that are not over */
     _Atomic uint64_t device_bytes; /* in blocks, free ones included */
 };

@@ -1,4 +1,6 @@
 // What a client keeps of its own: its contexts, its tensors; and the end of an instance.
+#include <future>
+
 #include "tests/placement/placement_fixture.h"
 
 namespace
@@ -143,6 +145,80 @@ TEST_P(PlacementClient, AManagedTensorStaysUntilItWasRead)
                   .status,
               OVSTAGE_ERROR_INVALID_ARGUMENT);
     EXPECT_EQ(deletions, 2);
+}
+
+struct InATask {
+    client::Stage *device, *host;
+    fr_cu_stream producer;
+    ovstage_enqueue_result_t write, host_write;
+    int deletions_when_host_is_gone;
+    std::promise<void> is_over;
+};
+
+ovstage_api_status_t DestroyInATask(const flyrail_task_context_t *, void *user)
+{
+    auto *it = static_cast<InATask *>(user);
+    fr_sim_hold(it->producer, false);
+    if (it->host) { // a wait looks; what follows from it lies with this worker
+        it->device->finish(it->write);
+        it->host->finish(it->host_write);
+        it->host->destroy();
+        it->deletions_when_host_is_gone = deletions;
+    }
+    it->device->destroy();
+    it->is_over.set_value();
+    return OVSTAGE_OK;
+}
+
+// The only worker is busy with the task that destroys; and who takes tokens back from it, for
+// another instance, does not run what these are for.
+TEST_P(PlacementClient, DestroyInATaskOfTheOnlyWorker)
+{
+    for (bool waits : {false, true}) {
+        deletions = 0;
+        flyrail_config_t config = client::config(1);
+        config.own_pool = false;
+        const std::vector<float> values = {1, 2, 3}; // until no instance reads them
+        client::Stage busy(config), host(config), device(config);
+        ovstage_query_handle_t query = device.query(3);
+        fr_cu_stream producer = Stream("producer");
+        int64_t count = 3;
+        DLManagedTensorVersioned managed = {};
+        managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+        managed.deleter = CountDeletion;
+        managed.dl_tensor = {reinterpret_cast<void *>(Memory(3 * sizeof(float), "source")),
+                             {kDLCUDA, 0},
+                             1,
+                             {kDLFloat, 32, 1},
+                             &count,
+                             nullptr,
+                             0};
+        const DLManagedTensorVersioned *list[] = {&managed};
+        ovstage_write_data_t data = {};
+        data.managed_tensors = list;
+        data.tensor_count = 1;
+        data.cuda_sync.stream = Handle(producer);
+        ovstage_placement_t placement = Place(nullptr, waits ? nullptr : Event());
+        fr_sim_hold(producer, true);
+        Produce(producer, reinterpret_cast<fr_cu_device_ptr>(managed.dl_tensor.data), 3, 1);
+        InATask it = {&device, waits ? &host : nullptr, producer, {}, {}, 0, {}};
+        it.write = ovstage_write_attribute_on_device(
+            device.instance, query, ovx_string_or_token_t{device.token("values"), {}}, 1, data,
+            OVSTAGE_PRIM_MODE_UPSERT, &placement);
+        if (!waits)
+            device.finish(it.write); // what is under way is the device's
+        client::Gate gate;
+        ovstage_enqueue_result_t held = gate.submit(busy, 1);
+        gate.wait_entered();
+        ovstage_enqueue_result_t task = client::task(busy, 1, DestroyInATask, &it);
+        it.host_write = host.write(host.query(3), host.token("values"), 1, values);
+        gate.let_go();
+        it.is_over.get_future().wait(); // the worker's: a wait for the op might run it here
+        busy.finish(held);
+        busy.finish(task);
+        EXPECT_EQ(deletions, 1);
+        EXPECT_EQ(it.deletions_when_host_is_gone, 0);
+    }
 }
 
 // D20: destroy waits for device work, which uses its memory.

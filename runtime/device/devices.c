@@ -187,9 +187,10 @@ static void fr_devices_due_run(fr_runnable *token, fr_worker *worker)
         fr_sieve_keep(token); /* no client code runs there */
         return;
     }
-    /* [devices.due.out] pairs [devices.due.claim] : cleared first, so that what is pushed from here
-     * on has a token of its own; the fence that it counts as keeps `devices` */
-    fr_store_release(&devices->due_is_out, false);
+    /* [devices.due.out] pairs [devices.due.claim] : cleared before the list is looked at, so that
+     * what is pushed from here on has a token of its own, and what was pushed by one that found
+     * this one out is seen; the fence that it counts as keeps `devices` */
+    (void)fr_exchange_acq_rel(&devices->due_is_out, false);
     if (!sieves) /* else the draining thread runs what is due */
         fr_devices_run_due(devices);
     fr_devices_end(devices, 1);
@@ -207,7 +208,8 @@ static void fr_devices_push_due(fr_devices *devices, fr_fence_call *call)
         return; /* whoever settles next */
     if (fr_load_relaxed(&devices->is_draining))
         return; /* the draining thread, which may have the only worker */
-    /* [devices.due.claim] pairs [devices.due.out] : the token is not in use */
+    /* [devices.due.claim] pairs [devices.due.out] : the token is not in use; or who clears it sees
+     * the call */
     if (fr_exchange_acq_rel(&devices->due_is_out, true))
         return;
     fr_devices_begin(devices);

@@ -215,6 +215,7 @@ static ovstage_enqueue_result_t fr_map_submit(fr_map *map)
     payload->map = map;
     fr_map_ref(map);
     ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, map->expected_bytes);
+    map->client_id = result.op_index;
     if (result.status == OVSTAGE_OK)
         return result;
     if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)

@@ -42,7 +42,9 @@ typedef struct fr_map {
     fr_query *query; /* one reference */
     fr_attribute *attribute;
     uint64_t ordinal;
-    uint64_t op_id;              /* set when accepted */
+    uint64_t op_id;     /* set when accepted */
+    uint64_t client_id; /* by what clients know the op: its report's, else op_id; set before the
+                           handle is known */
     _Atomic uint32_t references; /* the handle, its ops, each call that uses it */
     _Atomic uint32_t state;
     bool inserts;

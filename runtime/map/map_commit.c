@@ -201,7 +201,7 @@ static ovstage_enqueue_result_t fr_unmap_nothing(fr_unmapping *unmapping)
         .op = op,
         .has_ordinal = true,
         .ordinal = map->ordinal,
-        .producer_ids = &map->op_id,
+        .producer_ids = &map->client_id, /* behind a report its own id says nothing */
         .producer_count = 1,
         .producer_capacity = 1,
         .fails_with_producers = true, /* D17 */

@@ -241,6 +241,49 @@ TEST_P(PlacementClient, DestroyWaitsForDeviceWork)
     }
 }
 
+// A map's op that is reported behind device work of its ordinal: its failure is the unmap's cause.
+TEST_P(PlacementClient, AMapThatFailsBehindDeviceWork)
+{
+    const std::vector<float> values = {1, 2, 3};
+    client::Stage stage(2);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("points");
+    fr_cu_stream producer = Stream("stalled producer");
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, nullptr);
+    client::Gate gate;
+    ovstage_enqueue_result_t held = gate.submit(stage, 5);
+    fr_sim_hold(producer, true);
+    Produce(producer, data, 3, 1);
+    ovstage_enqueue_result_t on_device =
+        Write(stage, query, stage.token("values"), 5, data, 3, {Handle(producer), 0}, &placement);
+    ovstage_enqueue_result_t first = stage.write(query, attribute, 5, values);
+    ovstage_map_desc_t desc = {};
+    desc.attribute = ovx_string_or_token_t{attribute, {}};
+    desc.dtype = {kDLFloat, 32, 1};
+    desc.prim_mode = OVSTAGE_PRIM_MODE_INSERT;
+    ovstage_map_handle_t map = 0;
+    ovstage_enqueue_result_t mapped =
+        ovstage_map_attribute(stage.instance, query, &desc, 5, nullptr, 0, &map);
+    ASSERT_EQ(mapped.status, OVSTAGE_OK) << client::last_error();
+    gate.let_go();
+    ovstage_map_group_t group = {};
+    EXPECT_NE(ovstage_fetch_map_next(stage.instance, map, client::forever, &group), OVSTAGE_OK);
+    ovstage_enqueue_result_t unmapped = ovstage_unmap_attribute(stage.instance, map, {0, 0});
+    ASSERT_EQ(unmapped.status, OVSTAGE_OK) << client::last_error();
+    fr_sim_hold(producer, false);
+    ovstage_op_wait_result_t outcome = {};
+    EXPECT_EQ(ovstage_wait_op(stage.instance, unmapped.op_index, client::forever, &outcome),
+              OVSTAGE_OK);
+    ASSERT_GE(outcome.error_op_id_count, 1u);
+    const ovstage_op_id_t *ids = outcome.error_op_ids;
+    EXPECT_TRUE(std::count(ids, ids + outcome.error_op_id_count, mapped.op_index) == 1);
+    for (const ovstage_enqueue_result_t &result : {unmapped, mapped})
+        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
+    for (const ovstage_enqueue_result_t &result : {held, on_device, first})
+        stage.finish(result);
+}
+
 PLACEMENT_ORDERS(PlacementClient);
 
 } // namespace

@@ -351,7 +351,6 @@ static bool fr_history_cut(fr_store *store, fr_segment *segment, fr_version *las
         return false;
     }
     fr_version *cut = fr_segment_cut(segment, last);
-    segment->oldest_state = last->ordinal;
     segment->sealed_count -= count;
     fr_version *rest =
         may_be_spare && fr_history_keep_spare(store, segment, last, cut) ? cut->older : cut;

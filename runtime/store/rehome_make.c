@@ -351,8 +351,6 @@ static bool fr_rehome_rows(fr_rehome *rehome)
             segment->log_merged = from->log_merged;
         if (fr_load_relaxed(&from->log_last) > fr_load_relaxed(&segment->log_last))
             fr_store_relaxed(&segment->log_last, fr_load_relaxed(&from->log_last));
-        if (from->oldest_state || from->oldest->ordinal < rehome->lowest)
-            segment->oldest_state = rehome->lowest;
     }
     fr_segment_set_rows(segment, prims, creations, total, total,
                         fr_segment_creation(rehome->parts[0].segment, 0));

@@ -84,7 +84,6 @@ struct fr_segment {
      * one was. */
     _Atomic bool has_unindexed;
     uint64_t unindexed_lowest, unindexed_highest, unindexed_links;
-    uint64_t oldest_state; /* below it values are gone; 0: none are */
     fr_spare spares[FR_SEGMENT_SPARES];
     /* Values of before the oldest entry: row by row (archive.h), NULL: none; and states off the
      * list (whole.h), from the newest on. */

@@ -74,6 +74,8 @@ check clang bazel build --config=ci --config=clang --symlink_prefix=/ -c opt //r
 # the others. Both compilers for all would take longer than a change may wait.
 as_users=(//tests/contract/... //tests/stress/... //tests/oracle/... //examples/...)
 others=(-- //... "${as_users[@]/#/-}")
+# Long, and of one thread: ThreadSanitizer has nothing to look at.
+of_one_thread=(//tests/unit:rows_test //tests/unit:store_model_test //tests/unit:store_memory_test)
 tests gcc-asan-ubsan --config=asan --config=ubsan "${others[@]}"
 tests clang-asan-ubsan --config=clang-asan --config=clang-ubsan "${as_users[@]}"
 # ThreadSanitizer does not start where addresses are spread over more than 28 bits.
@@ -81,7 +83,7 @@ plain_addresses=()
 if [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)" -gt 28 ] && setarch -R true 2>/dev/null; then
 	plain_addresses=(--run_under='setarch -R')
 fi
-tests gcc-tsan --config=tsan "${plain_addresses[@]}" "${others[@]}"
+tests gcc-tsan --config=tsan "${plain_addresses[@]}" "${others[@]}" "${of_one_thread[@]/#/-}"
 tests clang-tsan --config=clang-tsan "${plain_addresses[@]}" "${as_users[@]}"
 counted models tests/models/run.sh
 

@@ -9,11 +9,10 @@
  *   +-------------------------------------------------+---+
  *   |                   outstanding                   | L |
  *   +-------------------------------------------------+---+
- *   field        set by                              cleared by
- *   outstanding  begin (+1)                          end (-1)
- *   L looker     a thread about to sleep, when       the same: when it finds nothing outstanding,
- * in something is outstanding            one step with seeing so; or when it has something else to
- * do
+ *   field        set by                          cleared by
+ *   outstanding  begin (+1)                      end (-1)
+ *   L looker     a thread about to sleep, when   the same: in one step with seeing that nothing is
+ *                something is outstanding        outstanding, or when it has something else to do
  *
  * The looker is a worker that sleeps (worker.c), or a thread that waits for an op or a condition
  * (graph_wait.c, graph_condition.c, graph.c): it sleeps by time. All others that sleep do so

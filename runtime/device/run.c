@@ -99,12 +99,11 @@ bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault
 
 /* --- work ------------------------------------------------------------------------------------- */
 
-static bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address from,
-                                    size_t size_bytes, fr_device_fault *fault)
+static bool fr_device_run_transfer(fr_device_run *run, fr_address to, fr_address from,
+                                   size_t size_bytes, fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    const fr_address target = {opened->place, to};
-    if (opened->devices->table->copy(run->stream, target, from, size_bytes, fault))
+    if (opened->devices->table->copy(run->stream, to, from, size_bytes, fault))
         return true;
     fr_opened_note(opened, fault);
     return false;
@@ -113,8 +112,8 @@ static bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address 
 bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
                         fr_device_fault *fault)
 {
-    const fr_address source = {run->opened->place, from};
-    return fr_device_run_copy_from(run, to, source, size_bytes, fault);
+    const fr_address target = {run->opened->place, to}, source = {run->opened->place, from};
+    return fr_device_run_transfer(run, target, source, size_bytes, fault);
 }
 
 bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_fault *fault)
@@ -139,20 +138,17 @@ void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault
 bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, size_t size_bytes,
                           fr_device_fault *fault)
 {
-    const fr_address source = {FR_PLACE_HOST, (uint64_t)(uintptr_t)staged};
-    return fr_device_run_copy_from(run, to, source, size_bytes, fault);
+    const fr_address target = {run->opened->place, to},
+                     source = {FR_PLACE_HOST, (uint64_t)(uintptr_t)staged};
+    return fr_device_run_transfer(run, target, source, size_bytes, fault);
 }
 
 bool fr_device_run_download(fr_device_run *run, void *staged, uint64_t from, size_t size_bytes,
                             fr_device_fault *fault)
 {
-    fr_opened *opened = run->opened;
     const fr_address target = {FR_PLACE_HOST, (uint64_t)(uintptr_t)staged},
-                     source = {opened->place, from};
-    if (opened->devices->table->copy(run->stream, target, source, size_bytes, fault))
-        return true;
-    fr_opened_note(opened, fault);
-    return false;
+                     source = {run->opened->place, from};
+    return fr_device_run_transfer(run, target, source, size_bytes, fault);
 }
 
 fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)

@@ -6,6 +6,33 @@
 namespace
 {
 
+// A managed tensor of three floats on a device, as a write takes it.
+struct ManagedSource {
+    int64_t count = 3;
+    DLManagedTensorVersioned managed = {};
+    const DLManagedTensorVersioned *list[1] = {&managed};
+    ovstage_write_data_t data = {};
+
+    ManagedSource(fr_cu_device_ptr memory, void (*deleter)(DLManagedTensorVersioned *),
+                  uintptr_t producer)
+    {
+        managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+        managed.deleter = deleter;
+        managed.dl_tensor = {reinterpret_cast<void *>(memory),
+                             {kDLCUDA, 0},
+                             1,
+                             {kDLFloat, 32, 1},
+                             &count,
+                             nullptr,
+                             0};
+        data.managed_tensors = list;
+        data.tensor_count = 1;
+        data.cuda_sync.stream = producer;
+    }
+    ManagedSource(const ManagedSource &) = delete; // it points into itself
+    ManagedSource &operator=(const ManagedSource &) = delete;
+};
+
 class PlacementClient : public PlacementTest
 {
 };
@@ -109,28 +136,14 @@ TEST_P(PlacementClient, AManagedTensorStaysUntilItWasRead)
     ovstage_query_handle_t query = stage.query(3);
     fr_cu_stream producer = Stream("producer"), writer = Stream("writer");
     fr_cu_event written = Event();
-    int64_t count = 3;
-    DLManagedTensorVersioned managed = {};
-    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    managed.deleter = CountDeletion;
-    managed.dl_tensor = {reinterpret_cast<void *>(Memory(3 * sizeof(float), "source")),
-                         {kDLCUDA, 0},
-                         1,
-                         {kDLFloat, 32, 1},
-                         &count,
-                         nullptr,
-                         0};
-    const DLManagedTensorVersioned *list[] = {&managed};
-    ovstage_write_data_t data = {};
-    data.managed_tensors = list;
-    data.tensor_count = 1;
-    data.cuda_sync.stream = Handle(producer);
+    fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+    ManagedSource source(memory, CountDeletion, Handle(producer));
     ovstage_placement_t placement = Place(writer, written);
     fr_sim_hold(producer, true);
-    Produce(producer, reinterpret_cast<fr_cu_device_ptr>(managed.dl_tensor.data), 3, 1);
-    stage.finish(ovstage_write_attribute_on_device(stage.instance, query,
-                                                   ovx_string_or_token_t{stage.token("values"), {}},
-                                                   1, data, OVSTAGE_PRIM_MODE_UPSERT, &placement));
+    Produce(producer, memory, 3, 1);
+    stage.finish(ovstage_write_attribute_on_device(
+        stage.instance, query, ovx_string_or_token_t{stage.token("values"), {}}, 1, source.data,
+        OVSTAGE_PRIM_MODE_UPSERT, &placement));
     EXPECT_EQ(deletions, 0) << "nothing was read yet";
     fr_sim_hold(producer, false);
     stage.destroy();
@@ -141,7 +154,7 @@ TEST_P(PlacementClient, AManagedTensorStaysUntilItWasRead)
     ovstage_query_handle_t few = other.query(3);
     EXPECT_EQ(ovstage_write_attribute_on_device(other.instance, few,
                                                 ovx_string_or_token_t{other.token("values"), {}}, 1,
-                                                data, OVSTAGE_PRIM_MODE_UPSERT, &placement)
+                                                source.data, OVSTAGE_PRIM_MODE_UPSERT, &placement)
                   .status,
               OVSTAGE_ERROR_INVALID_ARGUMENT);
     EXPECT_EQ(deletions, 2);
@@ -182,29 +195,15 @@ TEST_P(PlacementClient, DestroyInATaskOfTheOnlyWorker)
         client::Stage busy(config), host(config), device(config);
         ovstage_query_handle_t query = device.query(3);
         fr_cu_stream producer = Stream("producer");
-        int64_t count = 3;
-        DLManagedTensorVersioned managed = {};
-        managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-        managed.deleter = CountDeletion;
-        managed.dl_tensor = {reinterpret_cast<void *>(Memory(3 * sizeof(float), "source")),
-                             {kDLCUDA, 0},
-                             1,
-                             {kDLFloat, 32, 1},
-                             &count,
-                             nullptr,
-                             0};
-        const DLManagedTensorVersioned *list[] = {&managed};
-        ovstage_write_data_t data = {};
-        data.managed_tensors = list;
-        data.tensor_count = 1;
-        data.cuda_sync.stream = Handle(producer);
+        fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+        ManagedSource source(memory, CountDeletion, Handle(producer));
         ovstage_placement_t placement = Place(nullptr, waits ? nullptr : Event());
         fr_sim_hold(producer, true);
-        Produce(producer, reinterpret_cast<fr_cu_device_ptr>(managed.dl_tensor.data), 3, 1);
+        Produce(producer, memory, 3, 1);
         InATask it = {&device, waits ? &host : nullptr, producer, {}, {}, 0, {}};
         it.write = ovstage_write_attribute_on_device(
-            device.instance, query, ovx_string_or_token_t{device.token("values"), {}}, 1, data,
-            OVSTAGE_PRIM_MODE_UPSERT, &placement);
+            device.instance, query, ovx_string_or_token_t{device.token("values"), {}}, 1,
+            source.data, OVSTAGE_PRIM_MODE_UPSERT, &placement);
         if (!waits)
             device.finish(it.write); // what is under way is the device's
         client::Gate gate;

@@ -7,6 +7,17 @@ namespace
 class Complete : public PlacementTest
 {
   protected:
+    // Three rows without an event, of a producer that is held until the test lets it go.
+    ovstage_enqueue_result_t WriteStalled(client::Stage &stage, ovx_token_t attribute,
+                                          uint64_t ordinal, fr_cu_stream producer)
+    {
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, nullptr);
+        fr_sim_hold(producer, true);
+        Produce(producer, data, 3, 1);
+        return Write(stage, stage.query(3), attribute, ordinal, data, 3, {Handle(producer), 0},
+                     &placement);
+    }
     // What a group shows, by a consumer that waits for nothing: fetch has waited.
     std::vector<float> Fetch(const client::Stage &stage, ovstage_read_handle_t read)
     {
@@ -63,15 +74,9 @@ TEST_P(Complete, WhatIsWaitedForCoversWhatIsBelow)
 {
     for (uint32_t workers : {0u, 2u}) {
         client::Stage stage(workers);
-        ovstage_query_handle_t query = stage.query(3);
         ovx_token_t attribute = stage.token("values");
         fr_cu_stream producer = Stream("stalled producer");
-        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
-        ovstage_placement_t placement = Place(nullptr, nullptr);
-        fr_sim_hold(producer, true);
-        Produce(producer, data, 3, 1);
-        ovstage_enqueue_result_t write =
-            Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement);
+        ovstage_enqueue_result_t write = WriteStalled(stage, attribute, 1, producer);
         ovstage_enqueue_result_t seal = stage.seal(1);
         for (int k = 0; k < 100; k++) {
             EXPECT_EQ(Poll(stage, write.op_index), OVSTAGE_ERROR_TIMEOUT);
@@ -89,15 +94,9 @@ TEST_P(Complete, ASealThatRaisesNothingCoversWhatIsBelow)
 {
     for (uint32_t workers : {0u, 2u}) {
         client::Stage stage(workers);
-        ovstage_query_handle_t query = stage.query(3);
         ovx_token_t attribute = stage.token("values");
         fr_cu_stream producer = Stream("stalled producer");
-        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
-        ovstage_placement_t placement = Place(nullptr, nullptr);
-        fr_sim_hold(producer, true);
-        Produce(producer, data, 3, 1);
-        ovstage_enqueue_result_t write =
-            Write(stage, query, attribute, 5, data, 3, {Handle(producer), 0}, &placement);
+        ovstage_enqueue_result_t write = WriteStalled(stage, attribute, 5, producer);
         ovstage_enqueue_result_t seals[] = {stage.seal(5), stage.seal(5),
                                             stage.seal(5, OVSTAGE_SCOPE_INCLUDE, {attribute})};
         for (int k = 0; k < 100; k++)

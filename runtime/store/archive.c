@@ -338,6 +338,29 @@ bool fr_archive_enter(fr_store *store, fr_segment *segment, const fr_archiving *
 
 /* --- what goes -------------------------------------------------------------------------------- */
 
+/* The places of what is unlinked come back when the archive is made anew. */
+void fr_archive_withdraw(fr_segment *segment, uint32_t row, uint64_t ordinal)
+{
+    fr_archive *archive = segment->archive;
+#ifdef FR_MUTATE_ARCHIVE_NEVER_WITHDRAWS
+    archive = NULL;
+#endif
+    uint32_t *slot = archive ? fr_archive_slot(archive, row) : NULL;
+    if (!slot || !*slot)
+        return;
+    fr_archived *entry = &archive->entries[*slot - 1];
+    while (entry->from >= ordinal && entry->older) {
+        *slot = entry->older;
+        entry = &archive->entries[*slot - 1];
+    }
+    /* Nothing leaves the index, or looking others up would end there: the last one stays, as one of
+     * no time at all, older than all that may be entered. */
+    if (entry->from >= ordinal)
+        entry->from = entry->until = 1;
+    else if (entry->until > ordinal)
+        entry->until = ordinal;
+}
+
 void fr_archive_drop(fr_store *store, fr_segment *segment, uint64_t until)
 {
     if (segment->archive)

@@ -6,7 +6,8 @@
  * configured to have, and a further one displaces its oldest. Each tells from which ordinal until
  * which it was the row's value, so that it is right whatever became of those before and after it.
  *
- * Invariants: what is entered ends at or below the oldest state of the list. A row's values are
+ * Invariants: what is entered ends at or below the oldest state of the list, or is of a state that
+ * was to go off it and could not, where nobody looks for it here. A row's values are
  * linked from the newest to the oldest. The elements of an array are copied when it is entered: an
  * archived row holds on to no other row's.
  *
@@ -68,6 +69,9 @@ void fr_archive_drop(fr_store *store, fr_segment *segment, uint64_t until);
 void fr_archive_destroy(const fr_allocator *allocator, fr_buffers *buffers, fr_archive *archive);
 
 /* --- with the segment's lock held ------------------------------------------------------------- */
+/* During a seal: the row gets another value at an ordinal that is on the list. What was entered of
+ * states there is not so any more, and will be entered again. */
+void fr_archive_withdraw(fr_segment *segment, uint32_t row, uint64_t ordinal);
 /* The row's value at an ordinal; NULL: it is not in. *left goes down by the steps that it took. */
 const fr_archived *fr_archive_find(const fr_segment *segment, uint32_t row, uint64_t ordinal,
                                    uint32_t *left);

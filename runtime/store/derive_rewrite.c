@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/store/archive.h"
 #include "runtime/store/change_log.h"
 #include "runtime/store/seal.h"
 #include "runtime/store/snapshot.h"
@@ -267,6 +268,8 @@ void fr_rewrite_commit(fr_store *store, fr_derive_piece *piece)
     fr_change *logged = NULL;
     fr_mutex_lock(&segment->lock);
     segment->superseding = (fr_superseding){0};
+    for (uint32_t k = 0; k < piece->count; k++)
+        fr_archive_withdraw(segment, fr_derive_row(piece, k), rewrite->ordinal);
     if (rewrite->change)
         fr_rewrite_account(piece);
     for (uint32_t s = 0; s < rewrite->count; s++)

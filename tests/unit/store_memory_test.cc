@@ -218,6 +218,116 @@ TEST(StoreMemory, WhatASealHadNoMemoryForIsReadWithoutAnotherSeal)
     EXPECT_GT(late, 1u) << "the seal found memory each time";
 }
 
+// Rows are derived above a state of which a part is archived: the k-th allocation of the seal that
+// retires it fails, and all after it, and of the derivation, which tries again, the l-th.
+class HalfArchived
+{
+  public:
+    explicit HalfArchived(uint64_t at) : at_(at)
+    {
+        store_world_options options = {2, 0, 0};
+        world_ = store_world_create(heap_, &options);
+        const std::vector<uint32_t> prims = range(1, count_);
+        all_ = store_query_create(world_, prims.data(), count_);
+        some_ = store_query_create(world_, prims.data(), changed_);
+    }
+    HalfArchived(const HalfArchived &) = delete;
+    HalfArchived &operator=(const HalfArchived &) = delete;
+    ~HalfArchived()
+    {
+        store_query_destroy(world_, all_);
+        store_query_destroy(world_, some_);
+        store_world_destroy(world_);
+        EXPECT_EQ(fr_test_heap_mistakes(heap_), 0u);
+        EXPECT_EQ(fr_test_heap_destroy(heap_), 0u);
+    }
+    // What the derivation answers.
+    int Run(uint64_t k, uint64_t l)
+    {
+        Seal(1, nullptr);
+        store_group *pinned; // so that the state keeps all its rows, of which some are to be kept
+        EXPECT_EQ(store_read(world_, 0, all_, 1, &pinned), OVSTAGE_OK);
+        Seal(4, low_);
+        store_group_release(world_, pinned);
+        Seal(6, high_);
+        seal_fails_ = Seal(8, high_, k);
+        fr_test_heap_fail(heap_, l, 0);
+        int status = store_derive(world_, 0, some_, at_, 2);
+        derivation_fails_ = fr_test_heap_calls(heap_) >= l;
+        fr_test_heap_fail(heap_, 0, 0);
+        Seal(10, high_);
+        return status;
+    }
+    void Check(bool derived) const
+    {
+        for (uint32_t at = 1; at <= 5; at++) {
+            const uint32_t wanted = at >= 4 ? 4 : derived && at >= at_ ? 2 : 1;
+            store_group *group;
+            ASSERT_EQ(store_read(world_, 0, some_, at, &group), OVSTAGE_OK) << "at " << at;
+            for (uint32_t position = 0; position < changed_; position++) {
+                const store_row *row = store_group_row(group, position);
+                EXPECT_TRUE(row && store_row_is_whole(row) && row->value == wanted)
+                    << "position " << position << " at " << at << ": " << (row ? row->value : 0)
+                    << ", not " << wanted;
+            }
+            store_group_release(world_, group);
+        }
+    }
+    bool SealFails() const
+    {
+        return seal_fails_;
+    }
+    bool DerivationFails() const
+    {
+        return derivation_fails_;
+    }
+
+  private:
+    // True when some allocation failed.
+    bool Seal(uint32_t ordinal, const uint64_t *mask, uint64_t k = 0)
+    {
+        EXPECT_EQ(store_write(world_, 0, all_, ordinal, ordinal, mask, 0, false), OVSTAGE_OK);
+        fr_test_heap_fail(heap_, k, 1);
+        const bool sealed = store_world_seal(world_, ordinal);
+        const bool failed = k != 0 && fr_test_heap_calls(heap_) >= k;
+        fr_test_heap_fail(heap_, 0, 0);
+        EXPECT_TRUE(sealed || store_world_seal(world_, ordinal));
+        return failed;
+    }
+
+    static constexpr uint32_t count_ = 200, changed_ = 100;
+    static constexpr uint64_t low_[4] = {~UINT64_C(0), (UINT64_C(1) << (changed_ - 64)) - 1, 0, 0};
+    static constexpr uint64_t high_[4] = {0, ~low_[1], ~UINT64_C(0), 0xff};
+    const uint64_t at_;
+    fr_test_heap *heap_ = fr_test_heap_create();
+    store_world *world_;
+    store_query *all_, *some_;
+    bool seal_fails_ = false, derivation_fails_ = false;
+};
+
+TEST(StoreMemory, WhatIsDerivedAboveAStateThatIsHalfArchived)
+{
+    int times = 0;
+    for (uint64_t at = 1; at <= 2; at++) {
+        for (uint64_t k = 1, seal_fails = 1; seal_fails; k++) {
+            for (uint64_t l = 1, derivation_fails = 1; derivation_fails; l++) {
+                HalfArchived half(at);
+                const int status = half.Run(k, l);
+                // Not where the state went off the list.
+                EXPECT_TRUE(status == OVSTAGE_OK || status == OVSTAGE_ERROR_OUT_OF_RANGE ||
+                            (status == OVSTAGE_ERROR_OUT_OF_MEMORY && half.DerivationFails()));
+                half.Check(status == OVSTAGE_OK);
+                ASSERT_FALSE(::testing::Test::HasFailure())
+                    << "at " << at << " allocations " << k << " and " << l;
+                seal_fails = half.SealFails();
+                derivation_fails = half.DerivationFails();
+                times += status == OVSTAGE_OK;
+            }
+        }
+    }
+    EXPECT_GT(times, 2) << "nothing was derived";
+}
+
 TEST(StoreMemory, AStoreThatCannotBeMadeLeavesNothing)
 {
     for (uint64_t k = 1;; k++) {

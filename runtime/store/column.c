@@ -17,20 +17,79 @@ bool fr_schema_equal(const fr_schema *a, const fr_schema *b)
     return fr_schema_same_layout(a, b) && a->semantic == b->semantic;
 }
 
-bool fr_column_take_home(fr_column *column, fr_opened *device)
+_Static_assert((FR_COLUMN_ON_HOST | FR_COLUMN_SETTLED) < _Alignof(fr_opened),
+               "the flags lie below the address of a device");
+
+fr_column_claim fr_column_claim_home(fr_column *column, fr_opened *device)
 {
     uintptr_t home = device ? (uintptr_t)device : FR_COLUMN_ON_HOST;
-    uintptr_t there = fr_load_relaxed(&column->home);
-    if (there == 0) /* [column.home.set] pairs [column.home.read] : see there */
-        (void)fr_cas_release(&column->home, &there, home);
-    return there == 0 || there == home;
+    if (fr_load_relaxed(&column->home) == (home | FR_COLUMN_SETTLED))
+        return FR_COLUMN_HELD;
+    fr_mutex_lock(&column->lock);
+    uintptr_t there = fr_load_relaxed(&column->home); /* changes under the lock */
+    bool settled = (there & FR_COLUMN_SETTLED) != 0;
+    bool fits = there == 0 || (there & ~FR_COLUMN_SETTLED) == home;
+    if (fits && !settled) {
+        /* [column.home.claim] pairs [column.home.read] : see there */
+        fr_store_release(&column->home, home);
+        column->home_claims++;
+    }
+    fr_mutex_unlock(&column->lock);
+    if (!fits)
+        return FR_COLUMN_REFUSED;
+    return settled ? FR_COLUMN_HELD : FR_COLUMN_CLAIMED;
 }
 
-/* NULL: neither the device nor the host has memory. */
+static void fr_column_end_claim(fr_column *column, bool settles)
+{
+    fr_mutex_lock(&column->lock);
+    uintptr_t there = fr_load_relaxed(&column->home);
+    column->home_claims--;
+    if (settles)
+        there |= FR_COLUMN_SETTLED;
+    else if ((there & FR_COLUMN_SETTLED) == 0 && column->home_claims == 0)
+        there = 0;
+    /* [column.home.end] pairs [column.home.read] : see there */
+    fr_store_release(&column->home, there);
+    fr_mutex_unlock(&column->lock);
+}
+
+void fr_column_settle_home(fr_column *column)
+{
+    fr_column_end_claim(column, true);
+}
+
+void fr_column_give_home_up(fr_column *column)
+{
+#ifdef FR_MUTATE_COLUMN_HOME_BY_ANY
+    fr_column_end_claim(column, true);
+#else
+    fr_column_end_claim(column, false);
+#endif
+}
+
+static _Thread_local struct {
+    bool any;
+    fr_device_fault fault;
+} fr_column_refused;
+
+void fr_column_begin_refusals(void)
+{
+    fr_column_refused.any = false;
+}
+
+bool fr_column_end_refusals(fr_device_fault *out)
+{
+    if (fr_column_refused.any)
+        *out = fr_column_refused.fault;
+    return fr_column_refused.any;
+}
+
+/* NULL: the device refuses, or the host has no memory. */
 static fr_buffer *fr_column_placed_buffer(fr_opened *device, fr_buffers *buffers, size_t size_bytes)
 {
-    fr_device_fault fault;
-    fr_placed *placed = fr_placed_make(device, size_bytes, &fault);
+    fr_placed *placed = fr_placed_make(device, size_bytes, &fr_column_refused.fault);
+    fr_column_refused.any = fr_column_refused.any || !placed;
     if (!placed)
         return NULL;
     fr_buffer *buffer = fr_buffer_of_placed(buffers, placed, size_bytes);

@@ -29,9 +29,9 @@ struct fr_column {
     _Atomic uint64_t moves; /* tombstones: up when keys of that column leave, or come back */
     fr_locator dead;        /* tombstones: the keys of that column that seals have found deleted */
     uint64_t burying;       /* entries that it still gets, and has room for; the seals' */
-    /* Where its payloads lie: 0 before the first write that gets as far, FR_COLUMN_ON_HOST, or the
-     * fr_opened of a device. Set once, by that write. */
+    /* Where its payloads lie, 0: nowhere yet; see below. */
     _Atomic uintptr_t home;
+    uint32_t home_claims;       /* of writes that are under way; guarded by lock */
     struct fr_placing *placing; /* plan.h; guarded by lock */
     fr_mutex lock;
     fr_locator locator;
@@ -55,18 +55,39 @@ struct fr_column {
     uint64_t rehome_after;  /* nothing is tried before so many seals have logged something */
 };
 
+/* Word `home`: the first write that is applied decides for all.
+ *
+ *    63                                         2   1   0
+ *   +---------------------------------------------+---+---+
+ *   |             fr_opened of a device           | S | H |
+ *   +---------------------------------------------+---+---+
+ *   field     set by                     cleared by
+ *   device    the first claim            the last claim that is given up, unless S is set
+ *   H host    the same, in its place     the same
+ *   S settled the first write that is    nobody
+ *             applied
+ */
 #define FR_COLUMN_ON_HOST ((uintptr_t)1)
+#define FR_COLUMN_SETTLED ((uintptr_t)2)
 
 /* The device that its payloads lie on; NULL: the host. */
 static inline struct fr_opened *fr_column_device(const fr_column *column)
 {
-    /* [column.home.read] pairs [column.home.set] : the device is open */
-    uintptr_t home = fr_load_acquire(&column->home);
+    /* [column.home.read] pairs [column.home.claim], [column.home.end] : the device is open */
+    uintptr_t home = fr_load_acquire(&column->home) & ~FR_COLUMN_SETTLED;
     return home > FR_COLUMN_ON_HOST ? (struct fr_opened *)home : NULL;
 }
-/* Whether a write whose rows lie on the device (NULL: on the host) may go into it: the first one
- * decides for all. */
-bool fr_column_take_home(fr_column *column, struct fr_opened *device);
+
+typedef enum fr_column_claim {
+    FR_COLUMN_REFUSED, /* it lies elsewhere, or a write that is under way brings it there */
+    FR_COLUMN_HELD,    /* it lies there */
+    FR_COLUMN_CLAIMED, /* until one of the two below, once */
+} fr_column_claim;
+
+/* Whether a write whose rows lie on the device (NULL: on the host) may go into it. */
+fr_column_claim fr_column_claim_home(fr_column *column, struct fr_opened *device);
+void fr_column_settle_home(fr_column *column); /* the write is applied */
+void fr_column_give_home_up(fr_column *column);
 
 /* Same storage: type, kind and role. */
 bool fr_schema_equal(const fr_schema *a, const fr_schema *b);
@@ -93,6 +114,10 @@ bool fr_column_longer_list(fr_store *store, const fr_column *column, fr_segment 
 /* A payload with room for so many of its rows. NULL without memory. Of a column on a device: that
  * is entered. */
 fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows);
+/* Why a device has refused this thread a buffer since `begin`: much comes between who takes a
+ * buffer and who answers for it, and knows of memory alone. end: false, none has. */
+void fr_column_begin_refusals(void);
+bool fr_column_end_refusals(struct fr_device_fault *out);
 /* The same with the rows of another one. */
 fr_buffer *fr_column_copy(const fr_column *column, fr_buffers *buffers, const fr_buffer *from,
                           size_t rows);

@@ -32,6 +32,7 @@ typedef struct fr_plan {
     bool late;                /* see late.h */
     bool overtaken;           /* by a seal: to be looked up again */
     struct fr_opened *device; /* that the rows lie on; NULL: the host */
+    fr_column *claimed;       /* whose place it decides when it is applied; or NULL */
     fr_placing placing;
     fr_kept kept;
     fr_target local_target;

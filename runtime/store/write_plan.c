@@ -49,6 +49,15 @@ static void fr_plan_release(fr_plan *plan)
     fr_plan_targets_release(plan);
 }
 
+/* Nothing of it is left. */
+static void fr_plan_give_up(fr_plan *plan)
+{
+    fr_kept_drop(plan->store, &plan->kept, plan->ordinal);
+    if (plan->claimed)
+        fr_column_give_home_up(plan->claimed);
+    fr_plan_release(plan);
+}
+
 /* False: rows are moving to another segment. */
 static bool fr_plan_look_up(fr_plan *plan)
 {
@@ -229,11 +238,20 @@ static const char *fr_plan_elsewhere(const struct fr_opened *device)
                   : "its values lie on a device, and rows of the host cannot be written to it";
 }
 
+/* False: they cannot be there together. */
+static bool fr_plan_claim_home(fr_plan *plan, fr_column *column)
+{
+    fr_column_claim claim = fr_column_claim_home(column, plan->device);
+    if (claim == FR_COLUMN_CLAIMED)
+        plan->claimed = column;
+    return claim != FR_COLUMN_REFUSED;
+}
+
 /* Of a judged write, whose keys may be another column's for their role. */
 static ovstage_api_status_t fr_plan_check_host(const fr_plan *plan, fr_write_plan *out)
 {
     for (uint32_t k = 0; k < plan->target_count; k++)
-        if (!fr_column_take_home(plan->targets[k].column, NULL))
+        if (fr_column_device(plan->targets[k].column))
             return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED, fr_plan_elsewhere(NULL));
     return OVSTAGE_OK;
 }
@@ -278,7 +296,7 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
                             plan->op_id);
     bool plain = !write->judge && !plan->late && !fr_marks_has(store->marks, plan->ordinal);
     fr_column *column = fr_column_enter(store, write->attribute, &write->schema);
-    if (column && !fr_column_take_home(column, write->device))
+    if (column && !fr_plan_claim_home(plan, column))
         status = fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED, fr_plan_elsewhere(write->device));
     else if (!column || !fr_token_index_write(store, write) ||
              !fr_plan_make_array(plan, write, out))
@@ -294,8 +312,7 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
         status = fr_plan_reserve(plan);
     if (status == OVSTAGE_OK)
         return status;
-    fr_kept_drop(store, &plan->kept, plan->ordinal);
-    fr_plan_release(plan);
+    fr_plan_give_up(plan);
     if (out->text[0] == '\0')
         (void)snprintf(out->text, sizeof(out->text), "no memory for %u rows at ordinal %llu",
                        write->rows->selected_count, (unsigned long long)write->ordinal);
@@ -344,8 +361,7 @@ void fr_store_write_cancel(fr_store *store, fr_write_plan *out)
     fr_plan *plan = fr_plan_of(out);
     for (uint32_t k = 0; k < plan->target_count; k++)
         fr_target_undo(store, &plan->targets[k]);
-    fr_kept_drop(store, &plan->kept, plan->ordinal);
-    fr_plan_release(plan);
+    fr_plan_give_up(plan);
 }
 
 void fr_store_write_enter(fr_store *store, fr_write_plan *out)
@@ -411,6 +427,9 @@ void fr_store_write_commit(fr_store *store, fr_write_plan *out)
 {
     fr_plan *plan = fr_plan_of(out);
     fr_kept_enter(store, &plan->kept, plan->ordinal, plan->op_id);
+    if (plan->claimed)
+        fr_column_settle_home(plan->claimed);
+    plan->claimed = NULL;
     if (plan->one_row && !plan->local_target.made) {
         fr_target_end(&plan->local_target);
         fr_target_count_bytes(store, &plan->local_target);

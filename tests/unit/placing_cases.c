@@ -50,9 +50,9 @@ static void begin(void)
     attribute = fr_store_attribute_enter(store, 10);
 }
 
-/* A plan of the write at the ordinal. */
-static ovstage_api_status_t plan(uint32_t q, const ovx_primpath_t *prims, uint64_t ordinal,
-                                 fr_write_plan *out)
+/* A plan of the write at the ordinal, of rows on the device or, NULL, on the host. */
+static ovstage_api_status_t plan_on(fr_opened *device, uint32_t q, const ovx_primpath_t *prims,
+                                    uint64_t ordinal, fr_write_plan *out)
 {
     static const unsigned char rows[PLACING_KEYS * sizeof(float)];
     static const fr_row_source source = {.base = rows,
@@ -75,13 +75,19 @@ static ovstage_api_status_t plan(uint32_t q, const ovx_primpath_t *prims, uint64
                             .op_id = ordinal,
                             .prim_mode = OVSTAGE_PRIM_MODE_UPSERT,
                             .rows = &source,
-                            .device = opened};
+                            .device = device};
     fr_device_fault fault;
     fr_device_entry entry;
     (void)fr_opened_enter(opened, &entry, &fault);
     ovstage_api_status_t status = fr_store_write_reserve(store, &write, out);
     fr_opened_leave(opened, &entry);
     return status;
+}
+
+static ovstage_api_status_t plan(uint32_t q, const ovx_primpath_t *prims, uint64_t ordinal,
+                                 fr_write_plan *out)
+{
+    return plan_on(opened, q, prims, ordinal, out);
 }
 
 static void commit(fr_write_plan *made)
@@ -147,6 +153,45 @@ const char *placing_case_after_one_was_given_up(void)
     if (plan(1, high, 2, &second) != OVSTAGE_OK)
         return end("keys that were given up stand in the way of others");
     commit(&second);
+    return end(NULL);
+}
+
+static ovstage_api_status_t plan_of_host(uint64_t ordinal, fr_write_plan *out)
+{
+    return plan_on(NULL, 1, high, ordinal, out);
+}
+
+const char *placing_case_what_is_given_up_decides_nothing(void)
+{
+    fr_write_plan first, second, third;
+    begin();
+    if (plan(0, low, 1, &first) != OVSTAGE_OK || plan(0, low, 2, &second) != OVSTAGE_OK)
+        return end("rows of a device are not planned");
+    if (plan_of_host(3, &third) != OVSTAGE_ERROR_NOT_SUPPORTED)
+        return end("rows of the host go where those of a device are under way");
+    fr_store_write_cancel(store, &first);
+    if (plan_of_host(3, &third) != OVSTAGE_ERROR_NOT_SUPPORTED)
+        return end("a write that is given up speaks for another one");
+    fr_store_write_cancel(store, &second);
+    if (plan_of_host(3, &third) != OVSTAGE_OK)
+        return end("writes that were given up have decided where the column lies");
+    fr_store_write_cancel(store, &third);
+    if (plan(0, low, 1, &first) != OVSTAGE_OK)
+        return end("one of the host that was given up has decided where the column lies");
+    commit(&first);
+    return end(NULL);
+}
+
+const char *placing_case_what_is_written_decides(void)
+{
+    fr_write_plan first, second;
+    begin();
+    if (plan(0, low, 1, &first) != OVSTAGE_OK || plan(0, low, 2, &second) != OVSTAGE_OK)
+        return end("rows of a device are not planned");
+    commit(&first);
+    fr_store_write_cancel(store, &second);
+    if (plan_of_host(3, &second) != OVSTAGE_ERROR_NOT_SUPPORTED)
+        return end("a write that is given up takes the column from the rows that it has");
     return end(NULL);
 }
 

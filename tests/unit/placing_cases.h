@@ -10,6 +10,9 @@ extern "C" {
 const char *placing_case_other_keys(void);
 const char *placing_case_the_same_keys(void);
 const char *placing_case_after_one_was_given_up(void);
+/* Where a column lies. */
+const char *placing_case_what_is_given_up_decides_nothing(void);
+const char *placing_case_what_is_written_decides(void);
 /* A write of new keys, and a seal of some that were written below. */
 const char *placing_case_a_seal_of_others_meanwhile(void);
 const char *placing_case_a_seal_of_the_same_meanwhile(void);

@@ -28,3 +28,13 @@ TEST(Placing, NewKeysThatASealPlacesAreFoundThere)
 {
     EXPECT_STREQ(placing_case_a_seal_of_the_same_meanwhile(), nullptr);
 }
+
+TEST(Placing, WhatIsGivenUpDecidesNothing)
+{
+    EXPECT_STREQ(placing_case_what_is_given_up_decides_nothing(), nullptr);
+}
+
+TEST(Placing, WhatIsWrittenDecides)
+{
+    EXPECT_STREQ(placing_case_what_is_written_decides(), nullptr);
+}

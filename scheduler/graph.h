@@ -191,6 +191,10 @@ void fr_graph_unlock(fr_graph *graph);
  * first failure counts. */
 void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same, where a failure by the op itself keeps its status, and this text comes behind it. For
+ * a failure that another one must not hide. By one thread at a time, and by none besides. */
+void fr_op_fail_also(fr_op *op, ovstage_api_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 bool fr_op_failed(const fr_op *op);
 /* Ends a split op, from any thread. */
 void fr_graph_op_finish(fr_graph *graph, fr_op *op, fr_worker *worker_or_null);

@@ -108,6 +108,32 @@ void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
         fr_op_tell_failure(op, &(fr_op_failure){status, {text, strlen(text)}, 0});
 }
 
+void fr_op_fail_also(fr_op *op, ovstage_api_status_t status, const char *format, ...)
+{
+    const fr_allocator *allocator = fr_op_allocator(op);
+    uint64_t before = fr_op_failed(op) ? fr_load_relaxed(&op->failure) : 0;
+    char text[FR_FAILURE_TEXT_MAX];
+    size_t used = 0;
+    if ((before & FR_ENTRY_STATE_MASK) == FR_ENTRY_TEXT) {
+        int length = snprintf(text, sizeof(text), "%s; also: ", fr_failure_of(before)->text);
+        used = (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1;
+        status = fr_failure_of(before)->status;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text + used, sizeof(text) - used, format, arguments);
+    va_end(arguments);
+    if (used > 0) {
+        uint64_t word = fr_failure_make(allocator, status, text);
+        bool both = (word & FR_ENTRY_STATE_MASK) == FR_ENTRY_TEXT; /* else the first one stays */
+        if (both)
+            fr_store_relaxed(&op->failure, word);
+        fr_failure_release(allocator, both ? before : word);
+    } else if (before == 0 && fr_op_enter_failure(op, status, text)) {
+        fr_op_tell_failure(op, &(fr_op_failure){status, {text, strlen(text)}, 0});
+    }
+}
+
 void fr_op_drop_failed(fr_op *op, const char *text)
 {
     (void)fr_op_enter_failure(op, OVSTAGE_ERROR_OP_FAILED, text);

@@ -139,9 +139,14 @@ void fr_opened_leave(fr_opened *opened, fr_device_entry *entry)
 
 void fr_opened_note(fr_opened *opened, const fr_device_fault *fault)
 {
-    int32_t none = 0;
-    if (fault->kind == FR_DEVICE_DEAD)
-        (void)fr_cas_relaxed(&opened->dead, &none, fault->code ? fault->code : -1);
+    if (fault->kind != FR_DEVICE_DEAD || fr_opened_is_dead(opened))
+        return;
+    fr_mutex_lock(&opened->lock);
+    if (!fr_load_relaxed(&opened->dead))
+        opened->death = *fault;
+    /* [opened.dead.set] pairs [opened.dead.look] : see there */
+    fr_store_release(&opened->dead, true);
+    fr_mutex_unlock(&opened->lock);
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */

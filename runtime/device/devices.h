@@ -34,8 +34,9 @@ struct fr_opened {
     fr_streams streams;
     fr_blocks blocks;
     fr_staging staging;
-    /* A code that the device does not recover from; 0: none. Set once, by who first meets it. */
-    _Atomic int32_t dead;
+    /* Whether `death` is there: what the device does not recover from, of who first met it. */
+    _Atomic bool dead;
+    fr_device_fault death;
 };
 
 struct fr_devices {
@@ -73,7 +74,13 @@ void fr_opened_leave(fr_opened *opened, fr_device_entry *entry);
 void fr_opened_note(fr_opened *opened, const fr_device_fault *fault);
 static inline bool fr_opened_is_dead(const fr_opened *opened)
 {
-    return fr_load_relaxed(&opened->dead) != 0;
+    /* [opened.dead.look] pairs [opened.dead.set] : what it died of is there */
+    return fr_load_acquire(&opened->dead);
+}
+/* What a dead one died of; of one that is not "". */
+static inline const char *fr_opened_death(const fr_opened *opened)
+{
+    return fr_opened_is_dead(opened) ? opened->death.text : "";
 }
 
 /* No memory of the host for so many bytes. */

@@ -1,5 +1,7 @@
 #include "runtime/device/report.h"
 
+#include "runtime/device/devices.h"
+
 typedef struct fr_device_report {
     fr_fence_call call; /* first */
     fr_graph *graph;
@@ -13,7 +15,8 @@ static void fr_device_report_judge(fr_op *op, const fr_fence *fence)
 {
     if (fr_fence_look(fence) == FR_FENCE_LOST)
         fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
-                   "the device failed with code %d before its work was done", (int)fence->code);
+                   "CUDA device %d failed before its work was done: %s", (int)fence->opened->place,
+                   fr_opened_death(fence->opened));
 }
 
 static void fr_device_report_over(fr_fence_call *call)

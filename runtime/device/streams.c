@@ -56,30 +56,53 @@ static fr_own_stream *fr_streams_find_any(fr_opened *opened, fr_stream_kind kind
     return found;
 }
 
+/* The record of a stream that was discarded, when nothing refers to it as that. It stays in its
+ * list, through which others look; and a fence that is pending says by it in which stream it is. */
+static fr_own_stream *fr_streams_take_ended(fr_opened *opened, fr_own_stream *const *list)
+{
+    fr_mutex_lock(&opened->lock);
+    fr_own_stream *found = *list;
+    while (found && (!found->ended || found->pending.first))
+        found = found->next;
+    if (found)
+        found->ended = false;
+    fr_mutex_unlock(&opened->lock);
+    return found;
+}
+
 static fr_own_stream *fr_streams_make(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
                                       fr_device_fault *fault)
 {
     fr_streams *streams = &opened->streams;
-    fr_own_stream *made = fr_slabs_get(&streams->records);
+    fr_own_stream **list = kind == FR_STREAM_WORK ? &streams->work : &streams->gates;
+    fr_device_stream stream;
+    fr_own_stream *ended = fr_streams_take_ended(opened, list);
+    fr_own_stream *made = ended ? ended : fr_slabs_get(&streams->records);
     if (!made) {
         fr_device_fault_memory(fault, sizeof(*made));
         return NULL;
     }
-    if (!opened->devices->table->stream_make(opened->device, &made->stream, fault)) {
+    bool enough = opened->devices->table->stream_make(opened->device, &stream, fault);
+    if (!enough) {
         fr_opened_note(opened, fault);
-        fr_slabs_put(&streams->records, made);
-        return NULL;
+        if (!ended) {
+            fr_slabs_put(&streams->records, made);
+            return NULL;
+        }
     }
-    made->pending = (fr_fence_queue){NULL, NULL};
-    made->lane = lane;
-    made->taken = true;
-    made->ended = false;
-    fr_own_stream **list = kind == FR_STREAM_WORK ? &streams->work : &streams->gates;
     fr_mutex_lock(&opened->lock);
-    made->next = *list;
-    *list = made;
+    if (!ended) {
+        made->pending = (fr_fence_queue){NULL, NULL};
+        made->next = *list;
+        *list = made;
+    }
+    made->stream = stream;
+    made->lane = lane;
+    made->kind = kind;
+    made->taken = true;
+    made->ended = !enough;
     fr_mutex_unlock(&opened->lock);
-    return made;
+    return enough ? made : NULL;
 }
 
 /* One more of a kind that is limited: counted before it is made. */
@@ -124,5 +147,9 @@ void fr_streams_give(fr_opened *opened, fr_own_stream *stream)
 void fr_streams_discard(fr_opened *opened, fr_own_stream *stream)
 {
     opened->devices->table->stream_end(stream->stream);
-    stream->ended = true;
+    fr_mutex_lock(&opened->lock);
+    stream->ended = true; /* and taken */
+    opened->streams.gate_count -= stream->kind == FR_STREAM_GATE;
+    opened->streams.work_count -= stream->kind == FR_STREAM_WORK;
+    fr_mutex_unlock(&opened->lock);
 }

@@ -15,13 +15,16 @@
 
 #define FR_STREAMS_MAX 32u
 
+typedef enum fr_stream_kind { FR_STREAM_WORK, FR_STREAM_GATE } fr_stream_kind;
+
 struct fr_own_stream {
     fr_own_stream *next; /* of the device's list */
     fr_device_stream stream;
     fr_fence_queue pending;
     uint64_t lane; /* whose work it carries */
-    bool taken;    /* by a thread; or it is of no use any more */
-    bool ended;
+    fr_stream_kind kind;
+    bool taken; /* by a thread; or `ended` */
+    bool ended; /* of no use any more: the record is there for another stream */
 };
 
 typedef struct fr_streams {
@@ -37,8 +40,6 @@ static inline uint64_t fr_streams_lane_of_reads(uint64_t ordinal)
 {
     return ~ordinal;
 }
-
-typedef enum fr_stream_kind { FR_STREAM_WORK, FR_STREAM_GATE } fr_stream_kind;
 
 void fr_streams_init(fr_opened *opened, const fr_allocator *allocator);
 void fr_streams_destroy(fr_opened *opened); /* entered */

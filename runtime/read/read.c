@@ -1,3 +1,5 @@
+#include "runtime/api/placement.h"
+#include "runtime/device/available.h"
 #include "runtime/device/report.h"
 #include "runtime/read/read.h"
 
@@ -59,10 +61,24 @@ static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
     return FR_RUN_DONE;
 }
 
+/* The client's event is recorded whatever became of the op. */
+static void fr_read_make_available(fr_op *op, fr_read *read)
+{
+    fr_device_fault fault;
+    if (!read->available || read->told)
+        return;
+    read->told = true;
+    if (!fr_available_record_alone(read->device, read->available, &fault))
+        fr_op_fail_also(op, fr_placement_status(&fault),
+                        "availability_event %#llx was not recorded: %s",
+                        (unsigned long long)read->available, fault.text);
+}
+
 static void fr_read_op_drop(fr_op *op)
 {
     fr_read_op *payload = fr_op_payload(op);
     fr_read_let_moment_go(payload);
+    fr_read_make_available(op, payload->read);
     if (fr_load_relaxed(&payload->read->state) == FR_READ_PENDING) {
         if (fr_query_is_ready(payload->read->query))
             fr_read_fail(payload->read, OVSTAGE_ERROR_OP_FAILED,
@@ -436,8 +452,9 @@ ovstage_api_status_t fr_read_fetch_next(fr_stage *stage, ovstage_read_handle_t h
         status =
             fr_error_set(waits ? OVSTAGE_ERROR_OP_FAILED : read->status, "%s", read->result.text);
     else if (status == OVSTAGE_OK && read->ready && fr_fence_look(read->ready) == FR_FENCE_LOST)
-        status = fr_error_set(OVSTAGE_ERROR_OP_FAILED, "the device failed with code %d",
-                              (int)read->ready->code);
+        status = fr_error_set(
+            OVSTAGE_ERROR_OP_FAILED, "CUDA device %d failed before the values were there: %s",
+            (int)read->ready->opened->place, fr_opened_death(read->ready->opened));
     else if (status == OVSTAGE_OK)
         status = fr_group_next(read, out);
     fr_read_unref(read);

@@ -51,6 +51,7 @@ typedef struct fr_read {
     ovstage_api_status_t status; /* of the judgement */
     struct fr_opened *device;    /* that the payload is to be on; NULL: the host */
     uintptr_t stream, available; /* the client's, there */
+    bool told;                   /* `available` was recorded, or could not be */
     struct fr_fence *ready; /* without an event: what the rows wait for; a reference, or NULL */
     uint32_t name_count;
     fr_read_name few[FR_READ_INLINE_NAMES];

@@ -13,6 +13,7 @@ ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *pla
 {
     read->device = NULL;
     read->stream = read->available = 0;
+    read->told = false;
     if (!placement)
         return OVSTAGE_OK;
     ovstage_api_status_t status = fr_placement_check(read->stage, placement, &read->device);
@@ -54,8 +55,8 @@ static ovstage_api_status_t fr_read_check_part(fr_read *read, const fr_read_part
                               (int)device->place);
     int32_t lost = part->placed ? fr_placed_lost(part->placed) : 0;
     return lost ? fr_read_refuse(read, OVSTAGE_ERROR_OP_FAILED,
-                                 "values on CUDA device %d were lost by its error %d",
-                                 (int)device->place, (int)lost)
+                                 "values on CUDA device %d were lost by its error %d: %s",
+                                 (int)device->place, (int)lost, fr_opened_death(device))
                 : OVSTAGE_OK;
 }
 
@@ -134,6 +135,7 @@ static bool fr_read_put(fr_read *read, fr_device_run *run, fr_device_fault *faul
             return false;
     if (!fr_device_run_record(run, fault))
         return false;
+    read->told = true;
     if (read->available)
         return fr_device_run_available(run, read->available, fault);
     read->ready = run->done;

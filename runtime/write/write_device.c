@@ -1,6 +1,7 @@
 #include "runtime/write/write_device.h"
 
 #include "runtime/api/placement.h"
+#include "runtime/device/available.h"
 #include "runtime/device/report.h"
 #include "runtime/device/run.h"
 #include "runtime/hierarchy/compute.h"
@@ -208,8 +209,12 @@ static bool fr_write_bring(fr_device_run *run, const fr_write_entry *entry,
 static bool fr_write_reserve(fr_op *op, fr_write_op *write, const fr_write *what,
                              fr_write_plan *plan)
 {
+    fr_device_fault fault;
+    fr_column_begin_refusals();
     ovstage_api_status_t status = fr_store_write_reserve(write->stage->store, what, plan);
-    if (status != OVSTAGE_OK)
+    if (status == OVSTAGE_ERROR_OUT_OF_MEMORY && fr_column_end_refusals(&fault))
+        fr_write_device_fail(op, &fault);
+    else if (status != OVSTAGE_OK)
         fr_write_fail(op, status, write->stage, what->attribute, plan);
     return status == OVSTAGE_OK;
 }
@@ -228,16 +233,25 @@ static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, co
 }
 
 /* The client's event is recorded whatever became of the op: who waits for it waits for something.
- */
-static void fr_write_make_available(fr_op *op, const fr_device_write *device,
-                                    const fr_device_run *run)
+ * run: NULL: it has failed without one. */
+static void fr_write_make_available(fr_op *op, fr_device_write *device, const fr_device_run *run)
 {
     fr_device_fault fault;
-    if (!fr_device_run_available(run, device->available, &fault))
-        fr_op_fail(op, fr_placement_status(&fault),
-                   "availability_event %#llx was not recorded, though the values may be written: "
-                   "%s",
-                   (unsigned long long)device->available, fault.text);
+    device->told = true;
+    bool recorded = run ? fr_device_run_available(run, device->available, &fault)
+                        : fr_available_record_alone(device->opened, device->available, &fault);
+    if (!recorded)
+        fr_op_fail_also(op, fr_placement_status(&fault),
+                        "availability_event %#llx was not recorded%s: %s",
+                        (unsigned long long)device->available,
+                        fr_op_failed(op) ? "" : ", though the values may be written", fault.text);
+}
+
+void fr_write_device_end(fr_op *op, const fr_write_op *write)
+{
+    fr_device_write *device = fr_write_device(write);
+    if (device && device->available && !device->told)
+        fr_write_make_available(op, device, NULL);
 }
 
 static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *device)
@@ -277,10 +291,16 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
     reserved = placed;
 #endif
     fr_device_run_end(&run);
+    /* What was put into the stream before something failed may still read the source. */
+#ifdef FR_MUTATE_DEVICE_FAILED_LETS_GO
+    if (placed)
+#else
+    if (reserved && run.recorded)
+#endif
+        fr_write_hold_source(device, entry, done);
     if (placed) {
         fr_store_write_enter(write->stage->store, &plan);
         fr_store_write_commit(write->stage->store, &plan);
-        fr_write_hold_source(device, entry, done);
         if (device->report)
             fr_device_report_tell(device->report, done);
         write->next_entry++;

@@ -18,6 +18,7 @@ typedef struct fr_write_hold fr_write_hold;
 typedef struct fr_device_write {
     fr_opened *opened;
     uintptr_t stream, available; /* the client's */
+    bool told;                   /* `available` was recorded, or could not be */
     fr_captured captured;
     struct fr_op *report; /* without `available`: complete when the device's work is done */
     fr_write_hold *holds; /* one for each managed tensor, until the op has run */
@@ -34,7 +35,9 @@ ovstage_api_status_t fr_write_device_open(fr_write_call *call);
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
                                                  ovx_token_t token, const fr_payload *payload);
 ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
-/* Whatever became of the op. */
+/* Of an op that was accepted, whatever became of it. */
+void fr_write_device_end(fr_op *op, const fr_write_op *write);
+/* The same of one that was not. */
 void fr_write_device_let_go(const fr_write_op *write);
 
 fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context);

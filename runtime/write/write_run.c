@@ -280,6 +280,7 @@ static void fr_write_drop(fr_op *op)
     fr_tally_add(&write->stage->finished_payload_bytes, write->payload_bytes);
     if (write->judged)
         fr_store_judgement_end(write->stage->store, fr_op_id(op));
+    fr_write_device_end(op, write);
     fr_write_op_let_go(write);
 }
 

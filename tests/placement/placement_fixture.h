@@ -65,6 +65,33 @@ inline void SumKernel(fr_sim_launch *launch, void **arguments)
         *sum += values[k];
 }
 
+// A managed tensor of three floats on a device, as a write takes it.
+struct ManagedSource {
+    int64_t count = 3;
+    DLManagedTensorVersioned managed = {};
+    const DLManagedTensorVersioned *list[1] = {&managed};
+    ovstage_write_data_t data = {};
+
+    ManagedSource(fr_cu_device_ptr memory, void (*deleter)(DLManagedTensorVersioned *),
+                  uintptr_t producer)
+    {
+        managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+        managed.deleter = deleter;
+        managed.dl_tensor = {reinterpret_cast<void *>(memory),
+                             {kDLCUDA, 0},
+                             1,
+                             {kDLFloat, 32, 1},
+                             &count,
+                             nullptr,
+                             0};
+        data.managed_tensors = list;
+        data.tensor_count = 1;
+        data.cuda_sync.stream = producer;
+    }
+    ManagedSource(const ManagedSource &) = delete; // it points into itself
+    ManagedSource &operator=(const ManagedSource &) = delete;
+};
+
 class PlacementTest : public ::testing::TestWithParam<Order>
 {
   protected:

@@ -322,6 +322,47 @@ const char *device_case_a_refused_gate_is_not_used_again(void)
     return end();
 }
 
+static uint32_t gate_records(void)
+{
+    uint32_t count = 0;
+    for (const fr_own_stream *gate = opened->streams.gates; gate; gate = gate->next)
+        count++;
+    return count;
+}
+
+const char *device_case_refused_gates_leave_nothing(void)
+{
+    const ovstage_cuda_sync_t sync = {.wait_event = 6000};
+    fr_captured captured;
+    begin();
+    /* What is pending in one keeps it apart from the next. */
+    WANT(fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault));
+    fake_backend_fail(1);
+    fr_captured again;
+    WANT(!fr_capture(opened, 1, &sync, sizeof(sync), 1, &again, &fault));
+    WANT(fr_capture(opened, 1, &sync, sizeof(sync), 1, &again, &fault));
+    WANT(again.dep->stream != captured.dep->stream);
+    fr_captured_release(&captured);
+    fr_captured_release(&again);
+    fake_backend_fire(0);
+    WANT(look());
+    uint32_t records = gate_records();
+    uint64_t alive = fake_backend_alive();
+    for (uint64_t k = 0; k < 100; k++) {
+        fake_backend_fail(k % 2 + 1); /* the wait; or the event of a fence */
+        WANT(!fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault));
+        fake_backend_fail(0);
+        WANT(fr_capture(opened, 1, &sync, sizeof(sync), 1, &captured, &fault));
+        fr_captured_release(&captured);
+        fake_backend_fire(0);
+        WANT(look());
+    }
+    WANT(gate_records() == records);
+    WANT(opened->streams.gate_count <= records);
+    WANT(fake_backend_alive() <= alive);
+    return end();
+}
+
 const char *device_case_a_dead_device_loses(void)
 {
     unsigned char source[64] = {0};

@@ -18,6 +18,7 @@ const char *device_case_writes_wait_for_all(void);
 const char *device_case_many_readers(void);
 const char *device_case_capture_waits_for_both(void);
 const char *device_case_a_refused_gate_is_not_used_again(void);
+const char *device_case_refused_gates_leave_nothing(void);
 const char *device_case_a_dead_device_loses(void);
 const char *device_case_each_call_fails(void);
 

@@ -1,0 +1,208 @@
+// What an operation leaves behind that fails on a device, and what it says.
+#include "tests/placement/placement_fixture.h"
+
+namespace
+{
+
+class Failures : public PlacementTest
+{
+  protected:
+    // The text of an accepted op that fails.
+    static std::string Text(const client::Stage &stage, ovstage_enqueue_result_t result)
+    {
+        EXPECT_EQ(result.status, OVSTAGE_OK) << client::last_error();
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
+                  OVSTAGE_OK);
+        EXPECT_EQ(outcome.error_op_id_count, 1u);
+        std::string text = client::text(ovstage_get_last_op_error(stage.instance, result.op_index));
+        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
+        return text;
+    }
+};
+
+#define EXPECT_PART(part, text) EXPECT_NE((text).find(part), std::string::npos) << "in: " << (text)
+
+// Not where a column lies, for instance.
+TEST_P(Failures, AWriteThatFailsDecidesNothing)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, Event());
+    const std::vector<float> values = {1, 2, 3};
+    Produce(producer, data, 3, 1);
+    ASSERT_TRUE(fr_sim_fail_call("cuMemcpyDtoDAsync", 1, FR_CU_ERROR_UNKNOWN));
+    EXPECT_PART("cuMemcpyDtoDAsync", Text(stage, Write(stage, query, attribute, 1, data, 3,
+                                                       {Handle(producer), 0}, &placement)));
+    stage.finish(stage.write(query, attribute, 2, values));
+    stage.finish(stage.seal(2));
+    EXPECT_EQ(stage.read(query, attribute, 2), values);
+}
+
+// The device refuses memory, and dies of it.
+TEST_P(Failures, WhatTheDeviceSaysIsTold)
+{
+    reports_are_meant = true; // of a dead device nothing is given back
+    for (fr_cu_result code : {FR_CU_ERROR_UNKNOWN, FR_CU_ERROR_ILLEGAL_ADDRESS}) {
+        client::Stage stage(0); // the op runs in the wait for it
+        ovstage_query_handle_t query = stage.query(3);
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, Event());
+        ovstage_enqueue_result_t write =
+            Write(stage, query, stage.token("values"), 1, data, 3, {0, 0}, &placement);
+        ASSERT_TRUE(fr_sim_fail_call("cuMemAllocFromPoolAsync", 1, code));
+        EXPECT_PART("cuMemAllocFromPoolAsync", Text(stage, write));
+        EXPECT_FALSE(fr_sim_faults_pending());
+    }
+}
+
+// Of one that died meanwhile, too, it is told what of.
+TEST_P(Failures, WhatADeviceDiedOfIsTold)
+{
+    reports_are_meant = true;
+    client::Stage stage(0); // the op runs in the poll
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t none = Place(nullptr, nullptr);
+    ovstage_op_wait_result_t outcome = {};
+    ovstage_read_handle_t read = 0;
+    fr_sim_hold(producer, true);
+    Produce(producer, data, 3, 1);
+    ovstage_enqueue_result_t write =
+        Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &none);
+    EXPECT_EQ(ovstage_wait_op(stage.instance, write.op_index, 0, &outcome), OVSTAGE_ERROR_TIMEOUT);
+    fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
+    fr_sim_hold(producer, false);
+    (void)fr_sim_drain();
+    EXPECT_PART("CUDA_ERROR_ILLEGAL_ADDRESS", Text(stage, write));
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(Read(stage, query, attribute, 1, nullptr, &read).status, OVSTAGE_ERROR_OP_FAILED);
+    EXPECT_PART("CUDA_ERROR_ILLEGAL_ADDRESS", client::last_error());
+}
+
+// Who waits for the event of an op that failed before it had a stream goes on.
+TEST_P(Failures, TheEventOfAFailedOpIsRecorded)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3), few = stage.query(1);
+    ovx_token_t attribute = stage.token("values"), array = stage.token("array");
+    fr_cu_stream stalled = Stream("stalled");
+    fr_cu_event available = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source"),
+                     other = Memory(3 * sizeof(float), "other");
+    ovstage_placement_t placement = Place(nullptr, available);
+    auto fails = [&](ovstage_enqueue_result_t result, const char *part) {
+        // Until then the event stands for what is not done.
+        fr_sim_hold(stalled, true);
+        Produce(stalled, other, 3, 1);
+        FR_SIM_OK(cu->cuEventRecord(available, stalled));
+        EXPECT_PART(part, Text(stage, result));
+        (void)fr_sim_drain();
+        EXPECT_EQ(cu->cuEventQuery(available), 0u) << part;
+        fr_sim_hold(stalled, false);
+        EXPECT_TRUE(fr_sim_drain());
+    };
+    ovstage_enqueue_result_t write = Write(stage, query, attribute, 1, data, 3, {0, 0}, &placement);
+    ASSERT_TRUE(fr_sim_fail_call("cuStreamCreateWithPriority", 1, FR_CU_ERROR_UNKNOWN));
+    fails(write, "cuStreamCreateWithPriority");
+    // A read that is judged when it runs.
+    const uint8_t bytes[] = {1, 2};
+    int64_t count = sizeof(bytes);
+    DLTensor tensor{
+        const_cast<uint8_t *>(bytes), {kDLCPU, 0}, 1, {kDLUInt, 8, 1}, &count, nullptr, 0};
+    ovstage_write_data_t rows = {};
+    rows.tensors = &tensor;
+    rows.tensor_count = 1;
+    rows.is_array = true;
+    stage.finish(ovstage_write_attribute(stage.instance, few, ovx_string_or_token_t{array, {}}, 1,
+                                         rows, OVSTAGE_PRIM_MODE_UPSERT));
+    ovstage_enqueue_result_t seal = stage.seal(1);
+    ovstage_read_handle_t read = 0;
+    fails(Read(stage, few, array, 1, &placement, &read), "arrays");
+    stage.finish(seal);
+    stage.finish(ovstage_release_read(stage.instance, read));
+}
+
+// The event cannot be recorded, either.
+TEST_P(Failures, BothFailuresAreTold)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, Event());
+    ovstage_enqueue_result_t write =
+        Write(stage, query, stage.token("values"), 1, data, 3, {0, 0}, &placement);
+    ASSERT_TRUE(fr_sim_fail_call("cuMemcpyDtoDAsync", 1, FR_CU_ERROR_UNKNOWN));
+    ASSERT_TRUE(fr_sim_fail_call("cuEventRecord", 2, FR_CU_ERROR_UNKNOWN)); // 1: the memory's
+    std::string text = Text(stage, write);
+    EXPECT_PART("cuMemcpyDtoDAsync", text);
+    EXPECT_PART("availability_event", text);
+    EXPECT_FALSE(fr_sim_faults_pending());
+}
+
+const fr_cuda_driver *simulated;
+bool has_copied;
+int records_left; // behind a copy, that fail
+
+fr_cu_result CopyAndTell(fr_cu_device_ptr to, fr_cu_device_ptr from, size_t size_bytes,
+                         fr_cu_stream stream)
+{
+    has_copied = true;
+    return simulated->cuMemcpyDtoDAsync(to, from, size_bytes, stream);
+}
+
+fr_cu_result RecordSome(fr_cu_event event, fr_cu_stream stream)
+{
+    if (has_copied && records_left > 0 && records_left-- > 0)
+        return FR_CU_ERROR_UNKNOWN;
+    return simulated->cuEventRecord(event, stream);
+}
+
+int deletions;
+
+void CountDeletion(DLManagedTensorVersioned *)
+{
+    deletions++;
+}
+
+// A copy that was queued before something failed reads its source.
+TEST_P(Failures, AFailedWriteHoldsItsSource)
+{
+    fr_cuda_driver driver = *cu;
+    driver.cuEventRecord = RecordSome;
+    driver.cuMemcpyDtoDAsync = CopyAndTell;
+    simulated = cu;
+    ASSERT_TRUE(fr_cuda_use_driver(&driver));
+    deletions = 0;
+    {
+        client::Stage stage(1);
+        fr_cu_stream producer = Stream("stalled producer");
+        fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+        ManagedSource source(memory, CountDeletion, Handle(producer));
+        ovstage_placement_t placement = Place(nullptr, Event());
+        fr_sim_hold(producer, true);
+        Produce(producer, memory, 3, 1);
+        has_copied = false;
+        records_left = 2; // the run tries twice before it gives up
+        EXPECT_PART("cuEventRecord",
+                    Text(stage, ovstage_write_attribute_on_device(
+                                    stage.instance, stage.query(3),
+                                    ovx_string_or_token_t{stage.token("values"), {}}, 1,
+                                    source.data, OVSTAGE_PRIM_MODE_UPSERT, &placement)));
+        EXPECT_EQ(records_left, 0);
+        EXPECT_EQ(deletions, 0) << "the copy is still to read it";
+        fr_sim_hold(producer, false);
+        stage.destroy();
+        EXPECT_EQ(deletions, 1);
+    }
+    ASSERT_TRUE(fr_cuda_use_driver(cu));
+}
+
+PLACEMENT_ORDERS(Failures);
+
+} // namespace

@@ -2,6 +2,7 @@
 
 #include "runtime/store/change_log.h"
 #include "runtime/store/compact.h"
+#include "runtime/store/fold_place.h"
 #include "runtime/store/fold_rows.h"
 #include "runtime/store/head_copy.h"
 #include "runtime/store/history.h"
@@ -220,6 +221,28 @@ static bool fr_fold_all(fr_store *store, fr_segment *segment)
     return enough;
 }
 
+/* The same of a column on a device: all changes at once, and those below the newest stay as they
+ * are, on the head that was. False: a later seal does it. */
+static bool fr_fold_all_placed(fr_store *store, fr_segment *segment)
+{
+    fr_version *base = fr_fold_base(store, segment), *last = segment->sealed, *made = NULL;
+    bool folds = base && base != last;
+    if (folds)
+        made = fr_fold_place(store, segment, base);
+    fr_mutex_lock(&segment->lock);
+    for (fr_version *part = base; made && part != last;) {
+        part = part->newer;
+        store->seal_steps++;
+        if (part != last)
+            fr_fold_tell_spares(store, segment, part->change);
+        else
+            fr_fold_replace(store, segment, part, made);
+    }
+    fr_segment_refresh(segment);
+    fr_mutex_unlock(&segment->lock);
+    return !folds || made;
+}
+
 static void fr_fold_close(fr_segment *segment, uint64_t floor)
 {
     bool more;
@@ -234,7 +257,8 @@ bool fr_fold_segment(fr_store *store, fr_segment *segment, uint64_t floor)
 {
     fr_fold_close(segment, floor);
     fr_fold_account(store, segment);
-    bool enough = fr_fold_all(store, segment);
+    bool enough = fr_column_device(segment->column) ? fr_fold_all_placed(store, segment)
+                                                    : fr_fold_all(store, segment);
     bool is_array = segment->column->schema.is_array;
     if (is_array)
         fr_compact_weigh(segment);

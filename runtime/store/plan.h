@@ -18,6 +18,7 @@ typedef struct fr_placing {
     struct fr_placing *next;
     fr_column *column; /* NULL: not in a list */
     const fr_query *query;
+    const fr_target *target; /* its elements are these keys of the query */
 } fr_placing;
 
 typedef struct fr_plan {
@@ -56,8 +57,8 @@ void fr_plan_targets_release(fr_plan *plan);
  * OUT_OF_MEMORY. */
 ovstage_api_status_t fr_plan_find_targets(fr_plan *plan, const fr_write *write, fr_column *column,
                                           fr_write_plan *out);
-/* plan_place.c: of a write whose rows lie on a device, before memory is taken: whether they go
- * where they are in one piece. NOT_SUPPORTED with the text set, or with `overtaken`. */
+/* plan_place.c: of a write whose rows go to a device, before memory is taken: whether they may, and
+ * what is written in place. NOT_SUPPORTED with the text set, or with `overtaken`. */
 ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,
                                           fr_write_plan *out);
 /* Its record is linked, or will not be. */

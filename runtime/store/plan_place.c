@@ -1,20 +1,41 @@
-/* Writes whose rows lie on a device: all rows of what they go to, in order, by one copy. */
+/* Writes whose rows go to a device. */
 #include <string.h>
 
 #include "runtime/store/plan.h"
 #include "runtime/store/store_state.h"
+#include "runtime/store/target_place.h"
 
-/* The same keys in the same order as the elements have. With the column's lock held. */
-static bool fr_plan_has_rows(const fr_unplaced *unplaced, const fr_target *target)
+/* With the column's lock held. */
+static bool fr_plan_is_placed(const fr_column *column, uint32_t prim)
 {
+    fr_place place;
+    return fr_locator_get(&column->locator, prim, &place);
+}
+
+/* Nothing has to be brought together: the same keys in the same order, or, since they lie as some
+ * seal has placed them, keys that are not new any more. With the column's lock held. */
+static bool fr_plan_goes_with(const fr_unplaced *unplaced, const fr_target *target)
+{
+    if (fr_plan_is_placed(target->column, unplaced->prims.rows[0]))
+        return true; /* then all of them are */
     return unplaced->prims.count == target->count &&
            memcmp(unplaced->prims.rows, target->places, target->count * sizeof(uint32_t)) == 0;
 }
 
-static bool fr_placing_is_same(const fr_placing *other, const fr_query *query)
+static uint32_t fr_placing_prim(const fr_placing *placing, uint32_t k)
 {
-    return other->query->count == query->count &&
-           memcmp(other->query->prims, query->prims, query->count * sizeof(*query->prims)) == 0;
+    return (uint32_t)placing->query->prims[placing->target->elements[k]];
+}
+
+/* The same of those that are about to be written. */
+static bool fr_placing_goes_with(const fr_placing *other, const fr_target *target)
+{
+    if (fr_plan_is_placed(target->column, fr_placing_prim(other, 0)))
+        return true;
+    bool same = other->target->count == target->count;
+    for (uint32_t k = 0; k < target->count && same; k++)
+        same = fr_placing_prim(other, k) == target->places[k];
+    return same;
 }
 
 /* Whether a seal has placed one of the keys since the plan found them without places: then they are
@@ -22,9 +43,8 @@ static bool fr_placing_is_same(const fr_placing *other, const fr_query *query)
 static bool fr_plan_is_overtaken(const fr_column *column, const fr_target *target)
 {
 #ifndef FR_MUTATE_PLACING_IS_OVERTAKEN
-    fr_place place;
     for (uint32_t k = 0; k < target->count && column->locator.count > 0; k++)
-        if (fr_locator_get(&column->locator, target->places[k], &place))
+        if (fr_plan_is_placed(column, target->places[k]))
             return true;
 #else
     (void)column;
@@ -33,36 +53,43 @@ static bool fr_plan_is_overtaken(const fr_column *column, const fr_target *targe
     return false;
 }
 
-/* New keys: alone in the column, or as other ordinals and this one have written them or are about
- * to, so that no seal has to bring rows together that lie apart. */
+/* The ordinal has rows of all these keys: they stay where they are until its seal, places or not.
+ * Nobody but its lane adds any. */
+static bool fr_plan_has_keys(const fr_unplaced *own, const fr_target *target)
+{
+    bool has = true;
+    for (uint32_t k = 0; k < target->count && has; k++)
+        has = fr_row_set_place(&own->prims, target->places[k]) != FR_ROW_SET_NONE;
+    return has;
+}
+
+/* New keys: alone in the column, or as other ordinals have written them or are about to, so that no
+ * seal has to bring rows together that lie apart. */
 static bool fr_plan_unplaced_fits(fr_plan *plan, fr_target *target)
 {
     fr_column *column = target->column;
-    for (uint32_t k = 0; k < target->count; k++)
-        if (target->elements[k] != k)
-            return false;
     fr_mutex_lock(&column->lock);
-    bool fits = true;
+    const fr_unplaced *own = fr_column_unplaced(column, plan->ordinal);
+    bool fits = !own;
     for (const fr_unplaced *there = column->unplaced; there && fits; there = there->next) {
         fr_look();
-        fits = fr_plan_has_rows(there, target);
-        target->has_rows = target->has_rows || there->ordinal == plan->ordinal;
+        fits = fr_plan_goes_with(there, target);
     }
     for (const fr_placing *other = column->placing; other && fits; other = other->next) {
         fr_look();
-        fits = fr_placing_is_same(other, plan->query);
+        fits = fr_placing_goes_with(other, target);
     }
-    /* Rows that the ordinal has of them stay where they are until its seal, places or not. */
-    plan->overtaken = fits && !target->has_rows && fr_plan_is_overtaken(column, target);
+    plan->overtaken = fits && fr_plan_is_overtaken(column, target);
     fits = fits && !plan->overtaken;
 #ifndef FR_MUTATE_PLACING_IS_NOT_SEEN
     if (fits) {
-        plan->placing = (fr_placing){column->placing, column, plan->query};
+        plan->placing = (fr_placing){column->placing, column, plan->query, target};
         column->placing = &plan->placing;
     }
 #endif
     fr_mutex_unlock(&column->lock);
-    return fits;
+    target->has_rows = own && fr_plan_has_keys(own, target);
+    return fits || target->has_rows;
 }
 
 void fr_plan_end_placing(fr_plan *plan)
@@ -82,20 +109,69 @@ void fr_plan_end_placing(fr_plan *plan)
 ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,
                                           fr_write_plan *out)
 {
-    fr_target *target = plan->targets;
-    if (plan->target_count != 1 || target->column != column || target->count != plan->query->count)
-        return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
-                              "rows on a device go to keys that were made together, and to all of "
-                              "them; here they lie apart");
-    bool fits = target->segment ? target->straight : fr_plan_unplaced_fits(plan, target);
-    return fits ? OVSTAGE_OK
-                : fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
-                                 "rows on a device go to all the keys that were made together, in "
-                                 "their order; here they are others");
+    for (uint32_t k = 0; k < plan->target_count; k++) {
+        fr_target *target = &plan->targets[k];
+        if (target->column != column)
+            return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
+                                  "its keys on a device have another role, and keep it");
+        if (!target->segment && !fr_plan_unplaced_fits(plan, target))
+            return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
+                                  "new keys of a column on a device are written together, in one "
+                                  "order, until they are sealed; others than these are written");
+        /* One may be written in place: all of it by the last call, or nothing. */
+        bool is_one = plan->target_count == 1;
+#ifdef FR_MUTATE_DEVICE_MANY_IN_PLACE
+        is_one = true;
+#endif
+        target->beside = target->segment && target->version && !target->straight &&
+                         (!is_one || !fr_target_fits_in_place(target));
+    }
+    return OVSTAGE_OK;
 }
 
-struct fr_placed *fr_store_write_placed(fr_write_plan *out)
+/* Elements of a row that lie apart go together first, all rows of the source. */
+static bool fr_plan_collect(fr_placing_source *source, fr_device_run *run, fr_device_fault *fault)
+{
+    const fr_row_source *rows = source->rows;
+    fr_placed *together =
+        fr_device_run_temporary(run, (size_t)rows->row_count * rows->row_bytes, fault);
+    if (!together)
+        return false;
+    fr_strided_copy copy = {.to = together->address,
+                            .from = source->from,
+                            .dims = rows->inner_dims + 1,
+                            .element_bytes = rows->element_bytes};
+    copy.shape[0] = rows->row_count;
+    copy.to_stride[0] = rows->row_bytes;
+    copy.from_stride[0] = rows->row_stride_bytes;
+    int64_t stride_bytes = rows->element_bytes;
+    for (uint32_t d = rows->inner_dims; d-- > 0;) {
+        copy.shape[d + 1] = rows->inner_shape[d];
+        copy.from_stride[d + 1] = rows->inner_stride_bytes[d];
+        copy.to_stride[d + 1] = stride_bytes;
+        stride_bytes *= rows->inner_shape[d];
+    }
+    source->from = together->address;
+    source->pitch = rows->row_bytes;
+    return fr_device_run_collect(run, &copy, fault);
+}
+
+bool fr_store_write_place(fr_write_plan *out, bool from_host, fr_device_run *run,
+                          fr_device_fault *fault)
 {
     const fr_plan *plan = (const fr_plan *)(const void *)out->state;
-    return fr_target_buffer(plan->targets)->placed;
+    const fr_row_source *rows = plan->source;
+    fr_placing_source source = {.rows = rows,
+                                .from_host = from_host,
+                                .from = (uint64_t)(uintptr_t)rows->base,
+                                .pitch = rows->compact ? rows->row_bytes
+                                                       : (uint64_t)rows->row_stride_bytes};
+    bool apart = !from_host && !rows->compact && rows->inner_dims > 0;
+    bool placed = !apart || fr_plan_collect(&source, run, fault);
+    /* Unplaced rows come last: of several targets they alone may be written in place. */
+    for (int last = 0; last < 2; last++)
+        for (uint32_t k = 0; k < plan->target_count && placed; k++)
+            if ((plan->targets[k].segment == NULL) == (last == 1))
+                placed = fr_target_place(plan->store, &plan->targets[k], &source, run, fault);
+    return placed;
 }

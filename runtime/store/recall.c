@@ -107,25 +107,58 @@ static ovstage_api_status_t fr_recall_make(fr_store *store, fr_recall *recall, c
     return status;
 }
 
-/* On a device all rows are written together, so that all of them are in one state that was kept
- * whole: its payload is what is recalled. */
+/* With the segment's lock held: the oldest of the states that were kept whole and end after the
+ * moment. It has what a row had then, if it has had it since then at the latest: newer ones have it
+ * since the same ordinal, or since a later one. */
+static const fr_version *fr_recall_find_whole(const fr_recall *recall)
+{
+    const fr_version *found = NULL;
+    for (const fr_version *version = recall->segment->whole;
+         version && version->until > recall->ordinal; version = version->older)
+        found = version;
+    return found;
+}
+
+/* Since when it has its values: goes by the newest of the rows. False: one of them is newer than
+ * the moment. */
+static bool fr_recall_is_in(fr_recall *recall, const fr_buffer *froms, uint64_t state)
+{
+    const uint64_t *from = froms ? (const uint64_t *)(const void *)froms->data : NULL;
+    bool is_in = true;
+    for (uint32_t k = 0; k < recall->count && is_in; k++) {
+        uint64_t written = from ? from[recall->rows ? recall->rows[k] : k] : state;
+        is_in = written <= recall->ordinal;
+        if (written > recall->newest)
+            recall->newest = written;
+    }
+    return is_in;
+}
+
+/* On a device nothing is archived row by row: what is recalled is the payload of a whole state. */
 static ovstage_api_status_t fr_recall_whole(fr_store *store, fr_recall *recall)
 {
     fr_segment *segment = recall->segment;
     fr_version *made = fr_version_get(&store->versions, segment, recall->ordinal, FR_VERSION_FULL);
     if (!made)
         return OVSTAGE_ERROR_OUT_OF_MEMORY;
-    uint32_t left = FR_ROWS_A_LOCK;
+    uint64_t state = 0;
+    fr_buffer *froms = NULL;
     fr_mutex_lock(&segment->lock);
-    const fr_version *whole = fr_whole_find(segment, 0, recall->ordinal, &recall->newest, &left);
+    const fr_version *whole = fr_recall_find_whole(recall);
     if (whole) {
+        state = whole->ordinal;
         made->buffer = whole->buffer;
         fr_buffer_retain(made->buffer);
+        froms = whole->froms;
+        if (froms)
+            fr_buffer_retain(froms);
     }
     fr_mutex_unlock(&segment->lock);
+    bool is_kept = made->buffer && fr_recall_is_in(recall, froms, state);
+    fr_buffer_release(store->buffers, froms);
     (void)fr_pin_take(&made->pin);
     fr_version_drop(&store->versions, made); /* with the pin */
-    if (whole) {
+    if (is_kept) {
         recall->made = made;
         return OVSTAGE_OK;
     }

@@ -193,12 +193,13 @@ static ovstage_api_status_t fr_snapshot_take(fr_store *store, fr_segment *segmen
 /* Lays rows over what the source has, which become its own. False without memory. */
 static bool fr_source_add(fr_store *store, fr_source *source, fr_version *rows)
 {
-    fr_version *only = source->only;
-    if (only && rows->kind == FR_VERSION_FULL) {
-        fr_version_unpin(&store->versions, only);
+    if (rows->kind == FR_VERSION_FULL) {
+        fr_source_release(store, source);
         source->only = rows;
+        source->version_count = 1;
         return true;
     }
+    fr_version *only = source->only;
     if (!fr_source_grow(store, source))
         return false;
     if (only)

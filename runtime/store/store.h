@@ -93,8 +93,8 @@ typedef struct fr_write {
     /* Of an array in place of both: the slices that are the rows, which stay the caller's; and a
      * payload of some of them that no column has yet, or NULL. */
     struct fr_buffer *slices, *elements;
-    /* The device that the rows lie on, which is entered as long as memory is taken; NULL: the host.
-     * Then they are moved by who writes (fr_store_write_placed), and there are no chunks. */
+    /* The device that the rows go to, which is entered as long as memory is taken; NULL: the host.
+     * Then they are moved by fr_store_write_place, and there are no chunks. */
     struct fr_opened *device;
 } fr_write;
 
@@ -112,7 +112,7 @@ typedef struct fr_write_plan {
                     passes at commit */
     char text[256];                        /* the reason, when prepare fails */
     ovx_primpath_t refused_prim;           /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
-    _Alignas(16) unsigned char state[320]; /* the store's */
+    _Alignas(16) unsigned char state[336]; /* the store's */
 } fr_write_plan;
 
 /* Binds, judges, takes the memory. Not OK: nothing changed, plan->text says why (PRIM_NOT_FOUND,
@@ -130,8 +130,11 @@ void fr_store_write_enter(fr_store *store, fr_write_plan *plan);
 void fr_store_write_chunk(fr_write_plan *plan,
                           uint32_t chunk); /* each once, any thread, any order */
 void fr_store_write_commit(fr_store *store, fr_write_plan *plan);
-/* Of a write of rows on a device that was reserved: where they go, all of them in order. */
-struct fr_placed *fr_store_write_placed(fr_write_plan *plan);
+/* Of a write to a device that was reserved, and not entered: its rows into the payloads, by the
+ * run. from_host: they lie there, and have been read then; else on the device. False: the fault
+ * says why; it is to be cancelled when the run has ended. */
+bool fr_store_write_place(fr_write_plan *plan, bool from_host, struct fr_device_run *run,
+                          struct fr_device_fault *fault);
 
 /* --- deleting --------------------------------------------------------------------------------- */
 typedef struct fr_delete {

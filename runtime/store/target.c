@@ -2,6 +2,7 @@
 
 #include "runtime/store/partial.h"
 #include "runtime/store/store_state.h"
+#include "runtime/store/target_place.h"
 
 /* Rows up to this part of a segment's are kept as a list. */
 #define FR_TARGET_LIST_PART 8u
@@ -99,9 +100,7 @@ static bool fr_target_reserve_prims(fr_store *store, fr_target *target, uint64_t
     if (!target->prims)
         return false;
     for (uint32_t k = 0; k < target->count; k++)
-        target->prims[k] = segment->prims[target->straight     ? k
-                                          : target->bound_rows ? target->bound_rows[k]
-                                                               : target->places[k]];
+        target->prims[k] = segment->prims[fr_target_row(target, k)];
     if (!fr_prims_reserve(store->prims, target->prims, target->count))
         return false;
     target->prims_reserved = target->count;
@@ -168,6 +167,8 @@ bool fr_target_reserve(fr_store *store, fr_target *target, uint64_t ordinal, uin
     bool enough;
     if (!target->segment)
         enough = fr_target_reserve_unplaced(store, target, ordinal, op_id);
+    else if (target->beside)
+        enough = fr_target_reserve_beside(store, target, ordinal);
     else if (target->straight)
         enough = fr_target_reserve_full(store, target, ordinal, op_id);
     else
@@ -324,9 +325,9 @@ static void fr_target_commit_version(fr_target *target, fr_versions *versions)
         old = fr_segment_find(segment, target->version->ordinal);
         fr_buffer *buffer = old->buffer;
         fr_change *change = old->change;
-        old->kind = FR_VERSION_FULL; /* the record stays, since the touch list leads through it */
+        old->kind = target->version->kind; /* the record stays: the touch list leads through it */
         old->buffer = target->version->buffer;
-        old->change = NULL;
+        old->change = target->version->change;
         target->version->buffer = buffer;
         target->version->change = change;
     } else {
@@ -397,18 +398,8 @@ static bool fr_target_has_written(const fr_target *target, uint32_t k)
     if (!target->segment)
         return target->unplaced &&
                fr_row_set_place(&target->unplaced->prims, target->places[k]) != FR_ROW_SET_NONE;
-    uint32_t row = target->straight     ? k
-                   : target->bound_rows ? target->bound_rows[k]
-                                        : target->places[k];
-    return target->version &&
-           fr_row_set_place(&target->version->change->rows, row) != FR_ROW_SET_NONE;
-}
-
-static uint32_t fr_target_element(const fr_target *target, uint32_t k)
-{
-    if (target->gathered)
-        return target->gathered[k];
-    return target->straight || target->bound_rows ? k : target->elements[k];
+    return target->version && fr_row_set_place(&target->version->change->rows,
+                                               fr_target_row(target, k)) != FR_ROW_SET_NONE;
 }
 
 /* A version that the op begins tells by itself whose its rows are, unless unplaced rows of its

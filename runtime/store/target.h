@@ -27,12 +27,14 @@ typedef struct fr_target {
     const uint32_t *gathered;   /* bound_rows in another order than the elements: element
                                    gathered[k] goes to row bound_rows[k]; or NULL */
     uint32_t *elements;         /* not straight: which, ascending */
-    uint32_t *places;        /* rows of the segment or prim indices, then places in the payload */
-    const uint32_t *fresh;   /* unplaced rows of prims that the column has nothing of: they are this
+    uint32_t *places;      /* rows of the segment or prim indices, then places in the payload */
+    const uint32_t *fresh; /* unplaced rows of prims that the column has nothing of: they are this
                               list, in the order of the elements; NULL: not known to be */
-    bool has_rows;           /* unplaced rows of the ordinal are just these: none is added */
-    bool enters_prims;       /* else its op does, once for all columns */
-    uint32_t prims_reserved; /* to be settled */
+    bool has_rows;         /* unplaced rows of the ordinal have all of these: none is added */
+    bool beside; /* on a device: a copy takes the place of what there is (target_place.h) */
+    const fr_version *copied; /* beside: whose rows that gets */
+    bool enters_prims;        /* else its op does, once for all columns */
+    uint32_t prims_reserved;  /* to be settled */
     uint32_t *prims; /* placed keys that a later accepted op made: this one makes them too */
 } fr_target;
 
@@ -40,6 +42,22 @@ typedef struct fr_target {
 static inline fr_buffer *fr_target_buffer(const fr_target *target)
 {
     return target->segment ? target->version->buffer : target->unplaced->buffer;
+}
+
+/* Of the source. */
+static inline uint32_t fr_target_element(const fr_target *target, uint32_t k)
+{
+    if (target->gathered)
+        return target->gathered[k];
+    return target->straight || target->bound_rows ? k : target->elements[k];
+}
+
+/* Row of the segment, or prim index; until places are given. */
+static inline uint32_t fr_target_row(const fr_target *target, uint32_t k)
+{
+    if (target->bound_rows)
+        return target->bound_rows[k];
+    return target->straight ? k : target->places[k];
 }
 
 static inline fr_touched *fr_target_touched(const fr_target *target)

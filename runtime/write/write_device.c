@@ -46,19 +46,12 @@ static bool fr_write_is_read_on_host(const fr_stage *stage, ovx_token_t token)
 }
 
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
-                                                 ovx_token_t token, const fr_payload *payload)
+                                                 ovx_token_t token)
 {
-    const fr_row_source *rows = &payload->rows;
     const ovstage_write_data_t *data = &call->writes[e].data;
     const char *what = NULL;
     bool from_host = fr_payload_tensor(data, 0)->device.device_type != kDLCUDA;
-    if (call->request->some || data->mask || rows->count != call->elements)
-        what = "some of the query's prims";
-    else if (!from_host && data->index_map)
-        what = "rows by an index_map";
-    else if (!from_host && !rows->compact)
-        what = "rows that are not compact";
-    else if (from_host && fr_sync_is_given(&data->cuda_sync))
+    if (from_host && fr_sync_is_given(&data->cuda_sync))
         what = "rows of the host with a cuda_sync";
     else if (fr_write_is_read_on_host(call->stage, token))
         what = "an attribute that the stage reads on the host";
@@ -187,24 +180,6 @@ static void fr_write_device_fail(fr_op *op, const fr_device_fault *fault)
     fr_op_fail(op, fr_placement_status(fault), "a write on a device: %s", fault->text);
 }
 
-/* The rows into a payload that has room for just these. The host's are packed first, so that the
- * client may change them when the op is complete (L9). */
-static bool fr_write_bring(fr_device_run *run, const fr_write_entry *entry,
-                           const fr_row_source *rows, fr_placed *to, fr_device_fault *fault)
-{
-    size_t size_bytes = (size_t)rows->count * rows->row_bytes;
-    if (!fr_device_run_writes(run, to, fault))
-        return false;
-    if (!entry->from_host)
-        return fr_device_run_copy(run, to->address, (uint64_t)(uintptr_t)rows->base, size_bytes,
-                                  fault);
-    void *staged = fr_device_run_stage(run, size_bytes, fault);
-    if (!staged)
-        return false;
-    fr_rows_copy(rows, 0, rows->count, staged);
-    return fr_device_run_upload(run, to->address, staged, size_bytes, fault);
-}
-
 /* Memory for what the entry writes. False: the op has failed, and nothing of the plan is left. */
 static bool fr_write_reserve(fr_op *op, fr_write_op *write, const fr_write *what,
                              fr_write_plan *plan)
@@ -219,14 +194,15 @@ static bool fr_write_reserve(fr_op *op, fr_write_op *write, const fr_write *what
     return status == OVSTAGE_OK;
 }
 
-/* The copy into it. False: the op has failed, and the plan is to be cancelled. */
-static bool fr_write_place(fr_op *op, fr_write_op *write, fr_device_run *run, const fr_write *what,
+/* The rows into it; the host's are packed first, so that the client may change them when the op is
+ * complete (L9). False: the op has failed, and the plan is to be cancelled. */
+static bool fr_write_place(fr_op *op, const fr_write_op *write, fr_device_run *run,
                            fr_write_plan *plan)
 {
     fr_device_fault fault;
-    fr_placed *to = fr_store_write_placed(plan);
     const fr_write_entry *entry = &write->entries[write->next_entry];
-    if (fr_write_bring(run, entry, what->rows, to, &fault) && fr_device_run_record(run, &fault))
+    if (fr_store_write_place(plan, entry->from_host, run, &fault) &&
+        fr_device_run_record(run, &fault))
         return true;
     fr_write_device_fail(op, &fault);
     return false;
@@ -280,7 +256,7 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         return;
     }
     bool reserved = fr_write_reserve(op, write, &what, &plan);
-    bool placed = reserved && fr_write_place(op, write, &run, &what, &plan);
+    bool placed = reserved && fr_write_place(op, write, &run, &plan);
     if (device->available && (last || !placed))
         fr_write_make_available(op, device, &run);
     fr_fence *done = run.done;

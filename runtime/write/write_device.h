@@ -1,9 +1,9 @@
-/* Writes of rows that lie on a device, to columns on the same one.
+/* Writes to columns on a device, of rows that lie there or on the host.
  *
- * The call captures what the rows depend on. The op takes memory, puts one copy of each entry into
- * a stream, records a fence behind it, and then the client's event, if one is given: then the op is
- * done as soon as that is submitted (R178, R179). A managed tensor is let go of when the copy from
- * it is done.
+ * The call captures what the rows depend on. The op takes memory, puts the copies and moves of each
+ * entry into a stream, records a fence behind them, and then the client's event, if one is given:
+ * then the op is done as soon as that is submitted (R178, R179). A managed tensor is let go of when
+ * what reads it is done.
  *
  * Threads: as write_op.h. */
 #ifndef FR_RUNTIME_WRITE_WRITE_DEVICE_H
@@ -33,7 +33,7 @@ static inline fr_device_write *fr_write_device(const fr_write_op *write)
  * any other. capture: last, before it is submitted. */
 ovstage_api_status_t fr_write_device_open(fr_write_call *call);
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
-                                                 ovx_token_t token, const fr_payload *payload);
+                                                 ovx_token_t token);
 ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
 /* Of an op that was accepted, whatever became of it. */
 void fr_write_device_end(fr_op *op, const fr_write_op *write);

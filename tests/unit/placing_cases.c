@@ -208,8 +208,8 @@ static void write_before(void)
 }
 
 /* While a write of new keys is planned, others are written below it and sealed: whenever that
- * happens, what is planned can be sealed. */
-static const char *overtaken(const ovx_primpath_t *keys, bool go_together)
+ * happens, one of the two is done at least, and can be sealed. */
+static const char *overtaken(const ovx_primpath_t *keys, bool both_are)
 {
     bool happened = true;
     keys_before = keys;
@@ -223,7 +223,7 @@ static const char *overtaken(const ovx_primpath_t *keys, bool go_together)
         allocations_left = 0;
         bool both = status == OVSTAGE_OK && status_before == OVSTAGE_OK,
              none = status != OVSTAGE_OK && status_before != OVSTAGE_OK;
-        if (happened && (none || both != go_together))
+        if (happened && (none || (both_are && !both)))
             return end("the plan does not go by the places that keys got meanwhile");
         if (status == OVSTAGE_OK)
             commit(&made);

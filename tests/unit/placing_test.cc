@@ -19,7 +19,7 @@ TEST(Placing, WhatWasGivenUpStandsInNobodysWay)
     EXPECT_STREQ(placing_case_after_one_was_given_up(), nullptr);
 }
 
-TEST(Placing, NewKeysOfWhichASealPlacesSomeAreRefused)
+TEST(Placing, NewKeysOfWhichASealPlacesSome)
 {
     EXPECT_STREQ(placing_case_a_seal_of_others_meanwhile(), nullptr);
 }

@@ -1,0 +1,95 @@
+#include "runtime/store/fold_place.h"
+
+#include "runtime/store/placed_rows.h"
+#include "runtime/store/store_state.h"
+
+static bool fr_fold_is_written(const fr_version *version)
+{
+    fr_fence *written = fr_placed_written(version->buffer->placed);
+    fr_fence_release(written);
+    return !written;
+}
+
+/* All is written, or too much waits. */
+static bool fr_fold_is_due(const fr_segment *segment, const fr_version *base)
+{
+    bool written = fr_fold_is_written(base);
+    uint32_t changes = 0;
+    for (const fr_version *part = base; part != segment->sealed && changes < FR_FOLD_WAITING;
+         changes++) {
+        part = part->newer;
+        written = written && fr_fold_is_written(part);
+    }
+#ifdef FR_MUTATE_DEVICE_FOLDS_UNWRITTEN
+    written = true;
+#endif
+    return written || changes >= FR_FOLD_WAITING;
+}
+
+static bool fr_fold_reads(fr_device_run *run, const fr_version *version, fr_device_fault *fault)
+{
+#ifdef FR_MUTATE_DEVICE_FOLD_FORGETS_SOURCES
+    (void)run, (void)version, (void)fault;
+    return true;
+#else
+    return fr_device_run_reads(run, version->buffer->placed, fault);
+#endif
+}
+
+/* The rows of a change over those of a full payload. */
+static bool fr_fold_apply(const fr_store *store, fr_device_run *run, const fr_buffer *full,
+                          const fr_version *part, fr_device_fault *fault)
+{
+    fr_set_list list;
+    if (!fr_set_list_open(store->allocator, &part->change->rows, &list))
+        return false;
+    bool applied = fr_fold_reads(run, part, fault) &&
+                   fr_placed_rows_move(run, full, list.rows, part->buffer, list.places, list.count,
+                                       part->segment->column->row_bytes, fault);
+    fr_set_list_close(store->allocator, &list);
+    return applied;
+}
+
+static bool fr_fold_put(const fr_store *store, fr_device_run *run, const fr_segment *segment,
+                        const fr_version *base, const fr_version *made)
+{
+    fr_device_fault fault;
+    bool put = fr_device_run_writes(run, made->buffer->placed, &fault) &&
+               fr_fold_reads(run, base, &fault) &&
+               fr_placed_rows_move(run, made->buffer, NULL, base->buffer, NULL, segment->row_count,
+                                   segment->column->row_bytes, &fault);
+    for (const fr_version *part = base; put && part != segment->sealed;) {
+        part = part->newer;
+        put = fr_fold_apply(store, run, made->buffer, part, &fault);
+    }
+    return put && fr_device_run_record(run, &fault);
+}
+
+fr_version *fr_fold_place(fr_store *store, fr_segment *segment, const fr_version *base)
+{
+    const fr_version *newest = segment->sealed;
+    fr_device_run run;
+    fr_device_fault fault;
+    if (!fr_fold_is_due(segment, base))
+        return NULL;
+    fr_version *made = fr_version_get(&store->versions, segment, newest->ordinal, FR_VERSION_FULL);
+    if (!made)
+        return NULL;
+    bool put = false;
+    if (fr_device_run_begin(&run, fr_column_device(segment->column), 0, newest->ordinal, NULL,
+                            &fault)) {
+        made->buffer = fr_column_buffer(segment->column, store->buffers, segment->row_count);
+        put = made->buffer && fr_fold_put(store, &run, segment, base, made);
+        fr_device_run_end(&run);
+    }
+    if (!put) {
+        fr_version_drop(&store->versions, made);
+        return NULL;
+    }
+    fr_change_retain(newest->change);
+    made->since = newest->change;
+    made->previous_full = newest->previous_full;
+    made->first_id = newest->first_id;
+    fr_add_relaxed(&store->counters.folds_with_copy, 1);
+    return made;
+}

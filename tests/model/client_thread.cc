@@ -254,6 +254,8 @@ void ThreadBody::read(const Step &step, Event &event, flyrail_snapshot_t snapsho
         tokens.push_back(client_.tokens[static_cast<size_t>(name)]);
     ovstage_read_handle_t handle = 0;
     const ovstage_query_handle_t query = query_of(step);
+    if (std::find(step.names.begin(), step.names.end(), world_name) != step.names.end())
+        event.begun = next_id();
     const ovstage_enqueue_result_t result =
         snapshot ? flyrail_snapshot_read(client_.instance, snapshot, query, tokens.data(),
                                          tokens.size(), &handle)

@@ -44,6 +44,7 @@ struct Event {
     Schema schema;                                    // and has this, but for its role
     std::vector<Bytes> filled;                        // a commit's, by position
     ovstage_op_id_t until = 0; // a filter, a lookup, a computation: it was complete before this one
+    ovstage_op_id_t begun = 0; // of a read of world transforms: the call came after all before this
     std::vector<const Event *> deps; // of a task
     std::vector<Ordinal> floors;     // a snapshot: those accepted (set by the judge)
     Ordinal input = 0;               // of a computation

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstring>
+#include <sstream>
 
 #include "tests/model/concurrent_parts.h"
 
@@ -85,8 +87,28 @@ void Judge::compute(const Event &event)
                           is_sealed ? computed_.size() : 0);
 }
 
+namespace
+{
+
+std::string tell(const std::optional<Value> &world)
+{
+    if (!world)
+        return "nothing";
+    std::ostringstream text;
+    for (size_t at = 0; at + sizeof(double) <= world->bytes.size(); at += sizeof(double)) {
+        double number;
+        std::memcpy(&number, world->bytes.data() + at, sizeof(number));
+        text << (at ? ", " : "(") << number;
+    }
+    text << ") of ordinal " << world->ordinal;
+    return text.str();
+}
+
+} // namespace
+
 // Some computations that were accepted before may not have run yet, some that were accepted since
-// may have; they run in that order. Those that somebody saw complete before it count in any case.
+// may have; they run in that order. Those that somebody saw complete before its call count in any
+// case: a read may have looked before it got its place in the order.
 void Judge::check_derived_rows() const
 {
     for (const DerivedRow &row : derived_rows_) {
@@ -95,23 +117,29 @@ void Judge::check_derived_rows() const
             event.step->is_range ? std::optional<Ordinal>(event.step->start) : std::nullopt;
         size_t first = computed_.size();
         const auto is_over = [&](const Event *computed) {
-            return computed->until != 0 && computed->until <= event.id;
+            return computed->until != 0 && computed->until <= event.begun;
         };
         while (first > 0 && !is_over(computed_[first - 1]))
             first--;
+        const auto after = [&](size_t count) {
+            return model_.shown(world_attribute, row.prim, start, event.ordinal, row.floor, count);
+        };
         bool is_right = false;
         const Ordinal merged = model_.merged_at_most();
         for (size_t count = first; count <= computed_.size() && !is_right; count++) {
-            const auto wanted =
-                model_.shown(world_attribute, row.prim, start, event.ordinal, row.floor, count);
+            const auto wanted = after(count);
             const bool may_be_merged =
                 start && *start < merged &&
                 model_.may_be_merged(world_attribute, row.prim, event.ordinal, merged);
             is_right = row.seen ? row.seen->is(wanted) : !wanted || may_be_merged;
         }
+        std::string expected;
+        for (size_t count = first; count <= computed_.size() && !is_right; count++)
+            expected += "\n  after " + std::to_string(count) + " of " +
+                        std::to_string(computed_.size()) + " computations: " + tell(after(count));
         if (!is_right)
             fail("the world transform of prim ", row.prim,
-                 row.seen ? " differs: " : " is missing: ", event.step->text());
+                 row.seen ? " differs: " : " is missing: ", event.step->text(), expected);
     }
 }
 

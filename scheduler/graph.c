@@ -40,6 +40,8 @@ fr_graph *fr_graph_create(const fr_graph_config *config)
     fr_graph_set_trace(graph, config->trace, config->trace_user);
     graph->failed = config->failed;
     graph->failed_user = config->failed_user;
+    graph->settle = config->settle;
+    graph->settle_user = config->settle_user;
     if (!fr_op_table_init(&graph->table, &graph->allocator, config->id_prefix) ||
         !fr_op_table_prepare(&graph->table, 1)) {
         fr_op_table_destroy(&graph->table);

@@ -314,6 +314,10 @@ typedef struct fr_graph_config {
      * NULL: nobody is. */
     void (*failed)(void *user, const fr_op *op, const char *name, const fr_op_failure *failure);
     void *failed_user;
+    /* What is left to the next thread that has no op under way, since it calls client code: run by
+     * outermost waits and fr_graph_run_some, without locks. Whether anything was. NULL: nothing. */
+    bool (*settle)(void *user);
+    void *settle_user;
 } fr_graph_config;
 
 typedef struct fr_graph_statistics {

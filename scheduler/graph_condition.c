@@ -132,10 +132,12 @@ uint64_t fr_graph_run_some(fr_graph *graph, uint64_t max_ops)
                               .runs_large = true};
     uint64_t ran = 0;
     (void)fr_pool_look(graph->pool);
+    (void)fr_graph_settle(graph);
     do
         while (ran < max_ops && fr_graph_run_next(graph, &limits, &ran))
             limits.max_ops = max_ops - ran;
     while (fr_pool_look(graph->pool) && ran < max_ops);
+    (void)fr_graph_settle(graph);
     return ran;
 }
 
@@ -286,6 +288,7 @@ static void fr_condition_loop(fr_condition_wait *wait)
     while (!fr_condition_is_ready(wait)) {
         bool again = fr_condition_step(wait);
         again = fr_pool_look(wait->graph->pool) || again;
+        again = fr_graph_settle(wait->graph) || again;
         if (out->status == OVSTAGE_OK && !again && !is_poll)
             fr_condition_sleep(wait);
         bool is_late = is_poll || fr_wait_time_left(wait->deadline_ns) == 0;

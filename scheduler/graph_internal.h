@@ -85,6 +85,8 @@ struct fr_graph {
     uint32_t trace_next;
     void (*failed)(void *, const fr_op *, const char *, const fr_op_failure *);
     void *failed_user;
+    bool (*settle)(void *user);
+    void *settle_user;
     _Atomic uint32_t
         dropping; /* 0, or 1 once destroy has begun: ops that have not started are dropped */
     _Atomic uint64_t dropped;
@@ -224,6 +226,12 @@ static inline fr_worker *fr_graph_worker_here(const fr_graph *graph)
 {
     fr_worker *worker = fr_worker_current();
     return worker && fr_worker_pool(worker) == graph->pool ? worker : NULL;
+}
+
+/* By a thread that waits, or runs ops: see fr_graph_config. */
+static inline bool fr_graph_settle(const fr_graph *graph)
+{
+    return graph->settle && !fr_op_running() && graph->settle(graph->settle_user);
 }
 
 #endif

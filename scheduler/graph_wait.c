@@ -263,8 +263,9 @@ static void fr_wait_until_woken(fr_wait *wait, fr_waiter *waiter)
         if ((seen & FR_WAITER_WOKEN) != 0 || left_ns == 0)
             break;
         uint64_t nap_ns = fr_standby_nap(&standby, pool, left_ns);
-        if (!fr_os_current->futex_wait(&waiter->signal, seen, nap_ns) && standby.is_looker)
-            (void)fr_pool_look(pool);
+        if (!fr_os_current->futex_wait(&waiter->signal, seen, nap_ns) && standby.is_looker &&
+            fr_pool_look(pool) && wait->graph->settle)
+            break; /* something may be left to this thread */
     }
     fr_standby_leave(&standby, pool);
     /* What was ended by a look may take helpers again. */
@@ -301,6 +302,7 @@ static void fr_wait_loop(fr_wait *wait)
     while (!fr_wait_is_over(wait)) {
         bool ran = wait->runs && fr_wait_run(wait);
         ran = fr_pool_look(wait->graph->pool) || ran;
+        ran = fr_graph_settle(wait->graph) || ran;
         if (is_poll) {
             if (!fr_wait_is_over(wait))
                 fr_wait_time_out(wait);

@@ -71,6 +71,15 @@ static ovstage_api_status_t fr_stage_open_pool(fr_stage *stage)
     return stage->pool ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;
 }
 
+/* What became due on devices, where no worker comes for it. */
+static bool fr_stage_settle(void *user)
+{
+    fr_stage *stage = user;
+    /* [stage.devices.settle] pairs [stage.devices.publish] : all of it is there */
+    fr_devices *devices = fr_load_acquire(&stage->devices);
+    return devices && fr_pool_worker_count(stage->pool) == 0 && fr_devices_run_due(devices);
+}
+
 static ovstage_api_status_t fr_stage_open_graph(fr_stage *stage)
 {
     fr_graph_config config = {
@@ -82,6 +91,8 @@ static ovstage_api_status_t fr_stage_open_graph(fr_stage *stage)
         .caller_runs = stage->config.caller_runs,
         .failed = fr_stage_log_failure,
         .failed_user = stage,
+        .settle = fr_stage_settle,
+        .settle_user = stage,
     };
     stage->graph = fr_graph_create(&config);
     return stage->graph ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;

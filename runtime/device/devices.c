@@ -169,17 +169,39 @@ static uint64_t fr_opened_look_at_all(fr_opened *opened, fr_fence_call **due)
 
 /* --- what follows ----------------------------------------------------------------------------- */
 
-static void fr_devices_run_due(fr_devices *devices)
+/* What is due is not under way any more: nobody has to look for it, but destroy waits for it. */
+static void fr_devices_begin_due(fr_devices *devices)
+{
+#ifdef FR_MUTATE_DEVICE_DUE_IS_WATCHED
+    fr_devices_begin(devices);
+#else
+    (void)fr_add_relaxed(&devices->pending, 1);
+#endif
+}
+
+static void fr_devices_end_due(fr_devices *devices)
+{
+#ifdef FR_MUTATE_DEVICE_DUE_IS_WATCHED
+    fr_devices_end(devices, 1);
+#else
+    /* [devices.pending.ran] pairs [devices.pending.drained] : it has run */
+    (void)fr_sub_release(&devices->pending, 1);
+#endif
+}
+
+bool fr_devices_run_due(fr_devices *devices)
 {
     /* [devices.due.take] pairs [devices.due.push] : what the call is about */
     fr_fence_call *due =
         fr_load_relaxed(&devices->due) ? fr_exchange_acquire(&devices->due, NULL) : NULL;
+    bool any = due != NULL;
     while (due) {
         fr_fence_call *next = due->next;
         due->run(due);
         due = next;
-        fr_devices_end(devices, 1);
+        fr_devices_end_due(devices);
     }
+    return any;
 }
 
 static void fr_devices_due_run(fr_runnable *token, fr_worker *worker)
@@ -197,13 +219,13 @@ static void fr_devices_due_run(fr_runnable *token, fr_worker *worker)
      * this one out is seen; the fence that it counts as keeps `devices` */
     (void)fr_exchange_acq_rel(&devices->due_is_out, false);
     if (!sieves) /* else the draining thread runs what is due */
-        fr_devices_run_due(devices);
-    fr_devices_end(devices, 1);
+        (void)fr_devices_run_due(devices);
+    fr_devices_end_due(devices);
 }
 
 static void fr_devices_push_due(fr_devices *devices, fr_fence_call *call)
 {
-    fr_devices_begin(devices);
+    fr_devices_begin_due(devices);
     fr_fence_call *first = fr_load_relaxed(&devices->due);
     do
         call->next = first;
@@ -217,7 +239,7 @@ static void fr_devices_push_due(fr_devices *devices, fr_fence_call *call)
      * the call */
     if (fr_exchange_acq_rel(&devices->due_is_out, true))
         return;
-    fr_devices_begin(devices);
+    fr_devices_begin_due(devices);
     devices->due_token.run = fr_devices_due_run;
     devices->due_token.order = 0;
     fr_pool_push(devices->pool, &devices->due_token);
@@ -284,17 +306,17 @@ bool fr_devices_look(fr_devices *devices)
 void fr_devices_settle(fr_devices *devices)
 {
     (void)fr_devices_look(devices);
-    fr_devices_run_due(devices);
+    (void)fr_devices_run_due(devices);
 }
 
 void fr_devices_drain(fr_devices *devices)
 {
     _Atomic uint32_t nobody = 0;
     fr_store_relaxed(&devices->is_draining, true);
-    /* [devices.pending.drained] pairs [devices.pending.over] : see there */
+    /* [devices.pending.drained] pairs [devices.pending.over], [devices.pending.ran] : see there */
     while (fr_load_acquire(&devices->pending) > 0) {
         bool any = fr_devices_look(devices);
-        fr_devices_run_due(devices);
+        any = fr_devices_run_due(devices) || any;
         /* The token may lie with a worker that is busy for long, or with this one. */
         if (fr_load_relaxed(&devices->due_is_out))
             (void)fr_sieve_pool(devices->pool);

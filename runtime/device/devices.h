@@ -48,13 +48,13 @@ struct fr_devices {
     fr_slabs placed;                     /* fr_placed */
     _Atomic(struct fr_placed *) zombies; /* nobody refers to them; their fences may be pending */
     fr_pool *pool;
-    fr_watch watch; /* one for each that is pending */
+    fr_watch watch; /* one for each fence that is pending */
     /* Calls that may be the client's; and the token of the worker that runs them, which is out. */
     _Atomic(fr_fence_call *) due;
     fr_runnable due_token;
     _Atomic bool due_is_out;
     _Atomic bool is_draining;      /* set by drain, for good: no token goes out any more */
-    _Atomic uint64_t pending;      /* fences that are not over */
+    _Atomic uint64_t pending;      /* fences that are not over, and what is due of others */
     _Atomic uint64_t device_bytes; /* in blocks, free ones included */
 };
 
@@ -92,6 +92,8 @@ void fr_device_fault_memory(fr_device_fault *fault, size_t size_bytes);
 bool fr_devices_look(fr_devices *devices);
 /* The same with all that follows. By an op or a call, without locks, no device entered. */
 void fr_devices_settle(fr_devices *devices);
+/* What may call client code and is due. Returns whether anything was. As settle. */
+bool fr_devices_run_due(fr_devices *devices);
 /* One fence more will be under way; so many are not any more. */
 void fr_devices_begin(fr_devices *devices);
 void fr_devices_end(fr_devices *devices, uint64_t count);

@@ -133,6 +133,37 @@ TEST_P(PlacementClient, AManagedTensorStaysUntilItWasRead)
     EXPECT_EQ(deletions, 2);
 }
 
+// Without workers a deleter is due to whoever waits next, or runs ops.
+TEST_P(PlacementClient, ADeleterIsRunByWhoComesNext)
+{
+    const std::vector<float> values = {1, 2, 3};
+    for (bool waits : {false, true}) {
+        deletions = 0;
+        client::Stage stage(0);
+        ovstage_query_handle_t query = stage.query(3);
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+        ManagedSource source(memory, CountDeletion, Handle(producer));
+        ovstage_placement_t placement = Place(nullptr, Event());
+        fr_sim_hold(producer, true);
+        Produce(producer, memory, 3, 1);
+        stage.finish(ovstage_write_attribute_on_device(
+            stage.instance, query, ovx_string_or_token_t{stage.token("values"), {}}, 1, source.data,
+            OVSTAGE_PRIM_MODE_UPSERT, &placement));
+        fr_sim_hold(producer, false);
+        EXPECT_TRUE(fr_sim_drain());
+        EXPECT_EQ(deletions, 0);
+        // The simulator may say a few times that it is not done yet.
+        for (int k = 0; k < 100 && deletions == 0; k++) {
+            if (waits)
+                stage.finish(stage.write(query, stage.token("host"), 2, values));
+            else
+                EXPECT_EQ(flyrail_run(stage.instance, 0, nullptr), OVSTAGE_OK);
+        }
+        EXPECT_EQ(deletions, 1);
+    }
+}
+
 struct InATask {
     client::Stage *device, *host;
     fr_cu_stream producer;

@@ -107,6 +107,34 @@ const char *device_case_fences_are_over_in_order(void)
     return end();
 }
 
+/* Without workers nobody has to look for what is due: it is left to who comes. */
+const char *device_case_what_is_due_is_not_watched(void)
+{
+    const fr_pool_config config = {.allocator = &fr_allocator_default};
+    fr_pool *pool = fr_pool_create(&config);
+    fr_fence_call call = {.run = count_run, .calls_client = true};
+    bool busy;
+    runs = 0;
+    devices = fr_devices_create(&fr_allocator_default, fake_backend_open(1), pool);
+    opened = fr_devices_open(devices, 0, &fault);
+    (void)fr_opened_enter(opened, &entry, &fault);
+    fr_own_stream *stream = fr_streams_take(opened, FR_STREAM_WORK, 1, &busy, &fault);
+    fr_fence *fence = fr_fence_get(opened, &fault);
+    WANT(fr_fence_record(fence, stream->stream, stream, &fault));
+    WANT(fr_fence_when_over(fence, &call));
+    WANT(fr_pool_is_watching(pool));
+    fake_backend_fire(0);
+    WANT(fr_pool_look(pool));
+    WANT(!fr_pool_is_watching(pool) && runs == 0 && fr_devices_busy(devices));
+    WANT(fr_devices_run_due(devices) && runs == 1);
+    WANT(!fr_devices_run_due(devices) && !fr_devices_busy(devices));
+    fr_fence_release(fence);
+    fr_streams_give(opened, stream);
+    const char *wrong = end();
+    fr_pool_destroy(pool);
+    return wrong;
+}
+
 /* A stream with work in it that is not over. */
 static fr_own_stream *stall(uint64_t lane, bool *busy)
 {

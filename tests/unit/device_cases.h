@@ -9,6 +9,7 @@ extern "C" {
 
 const char *device_case_nothing_is_opened_early(void);
 const char *device_case_fences_are_over_in_order(void);
+const char *device_case_what_is_due_is_not_watched(void);
 const char *device_case_a_lane_keeps_its_stream(void);
 const char *device_case_streams_have_a_limit(void);
 const char *device_case_a_run_that_ends_early_keeps_its_stream(void);

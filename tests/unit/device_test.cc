@@ -11,6 +11,7 @@
 
 DEVICE_CASE(NothingIsOpenedEarly, device_case_nothing_is_opened_early)
 DEVICE_CASE(FencesAreOverInOrder, device_case_fences_are_over_in_order)
+DEVICE_CASE(WhatIsDueIsNotWatched, device_case_what_is_due_is_not_watched)
 DEVICE_CASE(ALaneKeepsItsStream, device_case_a_lane_keeps_its_stream)
 DEVICE_CASE(StreamsHaveALimit, device_case_streams_have_a_limit)
 DEVICE_CASE(ARunThatEndsEarlyKeepsItsStream, device_case_a_run_that_ends_early_keeps_its_stream)

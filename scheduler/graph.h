@@ -66,6 +66,9 @@ typedef struct fr_op_type {
      * instead of run when the instance is destroyed or a producer failed: lets go of what the
      * payload holds. May be NULL. */
     void (*drop)(fr_op *op);
+    /* Of a split op that nobody can help: what it waits for, for explanations. Under admission,
+     * also while somebody else ends the op: looks at its payload alone. May be NULL. */
+    void (*tell)(const fr_op *op, char *text, size_t text_bytes);
     bool is_task; /* runs client code: a waiting thread runs it only when there are no workers */
     /* True when run may work long (more than 64 KiB to move): a wait with a finite timeout does not
      * start it. May be NULL: never. */
@@ -229,6 +232,7 @@ typedef enum fr_why {
     FR_WHY_BEHIND,   /* next_id comes before it in its lane */
     FR_WHY_PRODUCER, /* it waits for next_id */
     FR_WHY_RUNNING,
+    FR_WHY_ELSEWHERE,    /* no thread is at it: it waits for `what` */
     FR_WHY_WAITS_INSIDE, /* running, and waits for next_id, or (0) for `what` */
     FR_WHY_NOBODY,       /* it can run, and no thread has come to it */
 } fr_why;
@@ -238,7 +242,7 @@ typedef struct fr_explanation {
     bool has_ordinal;
     const char *type_name, *name; /* name: what name_of says of the op and its type's name; it is
                                      called under admission */
-    char what[96];
+    char what[192];
 } fr_explanation;
 void fr_graph_explain(fr_graph *graph, uint64_t id,
                       const char *(*name_of)(const fr_op *, const char *), fr_explanation *out);

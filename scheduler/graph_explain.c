@@ -33,6 +33,17 @@ static uint64_t fr_explain_producer(fr_graph *graph, fr_op **op, uint32_t *left)
     return 0;
 }
 
+/* Under admission: what a split op says itself. False: it has not split, or says nothing. */
+static bool fr_explain_split(const fr_op *op, fr_explanation *out)
+{
+    /* [explain.split] pairs [op.settle], [op.settle_solo] : its payload is as run has left it */
+    uint64_t word = fr_load_acquire(&op->word);
+    if ((word & FR_OP_SETTLED) == 0 || (word & FR_OP_ENDED) != 0 || !op->type->tell)
+        return false;
+    op->type->tell(op, out->what, sizeof(out->what));
+    return true;
+}
+
 static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
 {
     uint64_t word = fr_load_relaxed(&op->word);
@@ -55,6 +66,8 @@ static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
         out->why = FR_WHY_COMPLETE;
     else if (out->next_id != 0)
         out->why = FR_WHY_PRODUCER;
+    else if (claimed && fr_explain_split(op, out))
+        out->why = FR_WHY_ELSEWHERE;
     else
         out->why = claimed ? FR_WHY_RUNNING : FR_WHY_NOBODY;
 }
@@ -81,7 +94,7 @@ void fr_graph_explain(fr_graph *graph, uint64_t id,
         return;
     out->why = FR_WHY_WAITS_INSIDE;
     out->next_id = frame.same_graph ? frame.awaited_id : 0;
-    memcpy(out->what, frame.what, sizeof(out->what));
+    memcpy(out->what, frame.what, sizeof(frame.what));
     if (out->what[0] == 0 && out->next_id == 0)
         (void)snprintf(out->what, sizeof(out->what), "operation 0x%" PRIx64 " of another instance",
                        frame.awaited_id);

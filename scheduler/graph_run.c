@@ -341,7 +341,8 @@ static bool fr_drain_set_aside(fr_drainer *drainer)
 {
     fr_op *op = drainer->op;
     (void)fr_drain_settle(drainer, FR_LANE_STAY);
-    /* [op.settle] pairs [op.end], [op.help] : who finishes it finds the lane as it must be */
+    /* [op.settle] pairs [op.end], [op.help], [explain.split] : who finishes it finds the lane as it
+     * must be */
     return (fr_or_acq_rel(&op->word, FR_OP_SETTLED) & FR_OP_ENDED) != 0;
 }
 
@@ -473,7 +474,8 @@ bool fr_solo_claim(fr_op *op)
 void fr_solo_run(fr_graph *graph, fr_op *op, fr_worker *worker)
 {
     if (fr_op_run(graph, op, worker, NULL) == FR_RUN_SPLIT) {
-        /* [op.settle_solo] pairs [op.end], [op.help], [explore.op] : as op.settle */
+        /* [op.settle_solo] pairs [op.end], [op.help], [explore.op], [explain.split] : as op.settle
+         */
         if ((fr_or_acq_rel(&op->word, FR_OP_SETTLED) & FR_OP_ENDED) == 0)
             return;
     }

@@ -1,5 +1,7 @@
 #include "runtime/device/report.h"
 
+#include <stdio.h>
+
 #include "runtime/device/devices.h"
 
 typedef struct fr_device_report {
@@ -7,9 +9,23 @@ typedef struct fr_device_report {
     fr_graph *graph;
     fr_op *op;
     fr_fence *fence;
+    fr_device_told told;
 } fr_device_report;
 
 _Static_assert(sizeof(fr_device_report) <= FR_OP_PAYLOAD_BYTES, "fits the record");
+
+void fr_device_tell(const fr_device_told *told, char *text, size_t text_bytes)
+{
+    char stream[48] = "of the stage's own", sync[96] = "";
+    if (told->stream != 0)
+        (void)snprintf(stream, sizeof(stream), "%#llx", (unsigned long long)told->stream);
+    if (told->sync.wait_event != 0 || told->sync.stream != 0)
+        (void)snprintf(sync, sizeof(sync), ", behind cuda_sync.wait_event %#llx and stream %#llx",
+                       (unsigned long long)told->sync.wait_event,
+                       (unsigned long long)told->sync.stream);
+    (void)snprintf(text, text_bytes, "what CUDA device %d has to do for %s in stream %s%s",
+                   (int)told->place, told->what, stream, sync);
+}
 
 static void fr_device_report_judge(fr_op *op, const fr_fence *fence)
 {
@@ -48,10 +64,22 @@ static void fr_device_report_drop(fr_op *op)
     fr_fence_release(report->fence);
 }
 
+static void fr_device_report_tell_wait(const fr_op *op, char *text, size_t text_bytes)
+{
+    /* As fr_write_is_large: the payload is only read. */
+    union {
+        const fr_op *given;
+        fr_op *same;
+    } record = {op};
+    const fr_device_report *report = fr_op_payload(record.same);
+    fr_device_tell(&report->told, text, text_bytes);
+}
+
 static const fr_op_type fr_device_report_type = {
     .name = "report",
     .run = fr_device_report_run,
     .drop = fr_device_report_drop,
+    .tell = fr_device_report_tell_wait,
 };
 
 fr_op *fr_device_report_get(fr_graph *graph)
@@ -68,10 +96,11 @@ void fr_device_report_put(fr_graph *graph, fr_op *report)
     fr_graph_op_put(graph, report);
 }
 
-void fr_device_report_tell(fr_op *report, fr_fence *fence)
+void fr_device_report_tell(fr_op *report, fr_fence *fence, const fr_device_told *told)
 {
-    fr_device_report *told = fr_op_payload(report);
+    fr_device_report *payload = fr_op_payload(report);
     fr_fence_retain(fence);
-    fr_fence_release(told->fence);
-    told->fence = fence;
+    fr_fence_release(payload->fence);
+    payload->fence = fence;
+    payload->told = *told;
 }

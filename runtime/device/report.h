@@ -5,14 +5,27 @@
 #ifndef FR_RUNTIME_DEVICE_REPORT_H
 #define FR_RUNTIME_DEVICE_REPORT_H
 
+#include <ovstage/ovstage_api/ovstage_api_types.h>
+
 #include "runtime/device/fence.h"
 #include "scheduler/graph.h"
+
+/* For explanations: whose work it is, and where a client would look for what holds it up. */
+typedef struct fr_device_told {
+    const char *what; /* "a write" */
+    int32_t place;
+    uintptr_t stream;         /* the client's; 0: one of ours */
+    ovstage_cuda_sync_t sync; /* what its source depends on; zeros: nothing */
+} fr_device_told;
+
+/* "what CUDA device 0 has to do for a write, ..". */
+void fr_device_tell(const fr_device_told *told, char *text, size_t text_bytes);
 
 /* A record for a submission. NULL without memory. */
 fr_op *fr_device_report_get(fr_graph *graph);
 /* Of one that was not accepted. */
 void fr_device_report_put(fr_graph *graph, fr_op *report);
 /* What it waits for: takes a reference. Never told: for nothing. */
-void fr_device_report_tell(fr_op *report, fr_fence *fence);
+void fr_device_report_tell(fr_op *report, fr_fence *fence, const fr_device_told *told);
 
 #endif

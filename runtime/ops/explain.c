@@ -78,6 +78,9 @@ static void fr_explain_step(fr_explain_text *out, const fr_stage *stage, const f
     case FR_WHY_RUNNING:
         fr_explain_say(out, "a thread is running it\n");
         break;
+    case FR_WHY_ELSEWHERE:
+        fr_explain_say(out, "it waits for %s\n", step->what);
+        break;
     case FR_WHY_WAITS_INSIDE:
         fr_explain_say(out, "a thread is running it, and waits inside it for ");
         if (next != 0)

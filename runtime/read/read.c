@@ -41,6 +41,15 @@ static void fr_read_fail_with_query(fr_read *read)
     fr_read_fail(read, status, text);
 }
 
+/* Its rows are on their way. */
+static void fr_read_tell(const fr_read *read, fr_op *report)
+{
+    fr_device_report_tell(report, read->ready,
+                          &(fr_device_told){.what = "a read",
+                                            .place = read->ready->opened->place,
+                                            .stream = read->stream});
+}
+
 static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
 {
     fr_read_op *payload = fr_op_payload(op);
@@ -54,7 +63,7 @@ static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
     if (read->status != OVSTAGE_OK)
         fr_op_fail(op, read->status, "%s", read->result.text);
     if (payload->report && read->ready)
-        fr_device_report_tell(payload->report, read->ready);
+        fr_read_tell(read, payload->report);
     else if (read->ready)
         fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
                    "the values came to lie on a device after the read was accepted: read again");
@@ -307,7 +316,7 @@ static ovstage_enqueue_result_t fr_read_submit_on_its_way(fr_read *read)
     fr_op *op = fr_device_report_get(stage->graph);
     if (!op)
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
-    fr_device_report_tell(op, read->ready);
+    fr_read_tell(read, op);
     fr_submission submission = {.op = op, .admit = fr_read_admit_judged, .user = read};
     ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
     if (result.status == OVSTAGE_OK)

@@ -2,7 +2,6 @@
 
 #include "runtime/api/placement.h"
 #include "runtime/device/available.h"
-#include "runtime/device/report.h"
 #include "runtime/device/run.h"
 #include "runtime/hierarchy/compute.h"
 #include "runtime/store/store_state.h"
@@ -79,9 +78,22 @@ static bool fr_write_describe(const fr_write_call *call, const fr_write_entry *e
     return false;
 }
 
+/* For who asks what it waits for: of several entries, the first one's. */
+static fr_device_told fr_write_tell_work(const fr_write_call *call)
+{
+    fr_device_told told = {.what = "a write",
+                           .place = call->device->place,
+                           .stream = call->request->placement->stream};
+    for (uint32_t e = call->count; e > 0; e--)
+        if (fr_sync_is_given(&call->writes[e - 1].data.cuda_sync))
+            told.sync = call->writes[e - 1].data.cuda_sync;
+    return told;
+}
+
 static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fault)
 {
     fr_device_write *device = fr_write_device(call->write);
+    device->work = fr_write_tell_work(call);
     const fr_device_table *table = call->device->devices->table;
     fr_device_stream stream;
     for (uint32_t e = 0; e < call->count; e++)
@@ -278,7 +290,7 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         fr_store_write_enter(write->stage->store, &plan);
         fr_store_write_commit(write->stage->store, &plan);
         if (device->report)
-            fr_device_report_tell(device->report, done);
+            fr_device_report_tell(device->report, done, &device->work);
         write->next_entry++;
     } else if (reserved) {
         /* Not before the end of the run, which enters its fence with the payload: without it the

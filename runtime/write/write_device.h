@@ -10,6 +10,7 @@
 #define FR_RUNTIME_WRITE_WRITE_DEVICE_H
 
 #include "runtime/device/capture.h"
+#include "runtime/device/report.h"
 #include "runtime/write/write_call.h"
 
 typedef struct fr_write_hold fr_write_hold;
@@ -20,6 +21,7 @@ typedef struct fr_device_write {
     uintptr_t stream, available; /* the client's */
     bool told;                   /* `available` was recorded, or could not be */
     fr_captured captured;
+    fr_device_told work;
     struct fr_op *report; /* without `available`: complete when the device's work is done */
     fr_write_hold *holds; /* one for each managed tensor, until the op has run */
 } fr_device_write;

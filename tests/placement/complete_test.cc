@@ -69,6 +69,35 @@ TEST_P(Complete, TheSourceMayBeUsedAgainAfterTheWait)
     }
 }
 
+// Of an operation that waits for a device it is told so, and where a client may look for the cause.
+TEST_P(Complete, WhatIsWaitedForIsTold)
+{
+    client::Stage stage(2);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("stalled producer");
+    ovstage_enqueue_result_t write = WriteStalled(stage, attribute, 1, producer);
+    ovstage_enqueue_result_t seal = stage.seal(1);
+    char stream[32];
+    (void)snprintf(stream, sizeof stream, "stream %#llx",
+                   static_cast<unsigned long long>(Handle(producer)));
+    for (ovstage_op_id_t id : {write.op_index, seal.op_index}) {
+        std::string text;
+        do { // as long as the write has not run, it is told of a thread
+            text.resize(4096);
+            size_t needed = 0;
+            ASSERT_EQ(flyrail_explain(stage.instance, id, &text[0], text.size(), &needed),
+                      OVSTAGE_OK);
+            text.resize(std::strlen(text.c_str()));
+        } while (text.find("a thread is running it") != std::string::npos ||
+                 text.find("no thread has come to it") != std::string::npos);
+        EXPECT_NE(text.find("what CUDA device 0 has to do for a write"), std::string::npos) << text;
+        EXPECT_NE(text.find(stream), std::string::npos) << text;
+    }
+    fr_sim_hold(producer, false);
+    stage.finish(seal);
+    stage.finish(write);
+}
+
 // Lanes and seals go on; what clients wait for waits.
 TEST_P(Complete, WhatIsWaitedForCoversWhatIsBelow)
 {

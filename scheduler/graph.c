@@ -173,6 +173,15 @@ uint64_t fr_graph_completed(const fr_graph *graph)
     return completed;
 }
 
+uint64_t fr_graph_completed_for_clients(const fr_graph *graph)
+{
+    /* Read first: an op is counted as reported before it is as completed. */
+    uint64_t completed = fr_graph_completed(graph), reported = 0;
+    for (uint32_t k = 0; k < FR_GRAPH_SLOTS; k++)
+        reported += fr_load_relaxed(&graph->slots[k].reported);
+    return completed > reported ? completed - reported : 0;
+}
+
 bool fr_graph_is_ending(const fr_graph *graph)
 {
     return fr_load_relaxed(&graph->dropping) != 0;
@@ -181,8 +190,10 @@ bool fr_graph_is_ending(const fr_graph *graph)
 uint64_t fr_graph_pending_count(const fr_graph *graph)
 {
     /* Read first: what is accepted meanwhile counts as pending. */
-    uint64_t completed = fr_graph_completed(graph);
-    return fr_load_relaxed(&graph->accepted) - completed;
+    uint64_t completed = fr_graph_completed_for_clients(graph);
+    /* [reports_made.read] pairs [reports_made.add] : what has them is accepted */
+    uint64_t reports = fr_load_acquire(&graph->reports_made);
+    return fr_load_relaxed(&graph->accepted) - reports - completed;
 }
 
 /* Under admission. An op that runs may still hold a pointer to a hook that was set long ago: one
@@ -219,15 +230,18 @@ void fr_graph_statistics_read(const fr_graph *graph, fr_graph_statistics *out)
     memset(out, 0, sizeof(*out));
     for (uint32_t k = 0; k < FR_GRAPH_SLOTS; k++) {
         const fr_graph_slot *slot = &graph->slots[k];
-        out->run_by_workers += fr_load_relaxed(&slot->completed_by_workers);
-        out->run_by_waiters += fr_load_relaxed(&slot->completed_by_waiters);
+        out->run_by_workers += fr_load_relaxed(&slot->completed_by_workers) -
+                               fr_load_relaxed(&slot->reports_by_workers);
+        out->run_by_waiters += fr_load_relaxed(&slot->completed_by_waiters) -
+                               fr_load_relaxed(&slot->reports_by_waiters);
         out->failed += fr_load_relaxed(&slot->failed);
         out->hand_overs += fr_load_relaxed(&slot->hand_overs);
         out->wait_sleeps += fr_load_relaxed(&slot->wait_sleeps);
     }
     fr_mutex_lock(&guarded->admission);
-    out->completed = out->run_by_workers + out->run_by_waiters;
-    out->accepted = fr_load_relaxed(&graph->accepted);
+    out->completed = fr_graph_completed_for_clients(graph);
+    out->reports = fr_load_relaxed(&graph->reports_made);
+    out->accepted = fr_load_relaxed(&graph->accepted) - out->reports;
     out->ids = fr_load_relaxed(&graph->next_sequence) - 1;
     out->lanes_open = graph->lanes.lanes_open;
     out->lanes_made = graph->lanes.lanes_made;
@@ -237,7 +251,6 @@ void fr_graph_statistics_read(const fr_graph *graph, fr_graph_statistics *out)
     out->op_records = graph->records.slab_count * FR_RECORDS_PER_SLAB;
     out->op_record_bytes = graph->records.slab_count * sizeof(fr_record_slab);
     out->edges = graph->edges_made;
-    out->reports = graph->reports_made;
     out->ordinals_reported = graph->ledger.entry_count;
     fr_mutex_unlock(&guarded->admission);
     out->id_table_bytes = fr_load_relaxed(&graph->table.memory_bytes);

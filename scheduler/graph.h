@@ -332,7 +332,7 @@ typedef struct fr_graph_statistics {
         looks_to_run,      /* at lanes and ops without one, to find any that can be run */
         ids,               /* given out, those of ops that were complete at birth included */
         released,          /* of these, also while pending */
-        reports,           /* ops that tell of others, counted among the accepted ones */
+        reports,           /* ops that tell of others: counted nowhere else but among ids */
         ordinals_reported; /* with a report that is pending, or was when it was looked at last */
 } fr_graph_statistics;
 

@@ -62,6 +62,8 @@
 typedef struct fr_graph_slot {
     FR_ALIGNED_LINE _Atomic uint64_t inside;
     _Atomic uint64_t completed_by_workers, completed_by_waiters; /* ops, by who counted them out */
+    /* Of these, ops that are reported by another one, and those: clients count the two as one. */
+    _Atomic uint64_t reported, reports_by_workers, reports_by_waiters;
     _Atomic uint64_t failed, hand_overs, wait_sleeps;
     fr_op *done; /* completed ops that the worker will retire together */
     uint32_t done_count;
@@ -107,7 +109,7 @@ struct fr_graph {
     uint64_t looks_to_run;    /* at lanes and solo ops, by who runs whatever is runnable */
     fr_edge_pool edges;
     fr_ledger ledger;
-    uint64_t reports_made;
+    _Atomic uint64_t reports_made; /* the same */
     /* The last accepted op that holds lanes below it, and the highest ordinal of those that may be
      * pending: all of them are complete when the last one is. */
     uint64_t holder_id, held_below;
@@ -127,6 +129,9 @@ static inline fr_graph_slot *fr_graph_slot_of(fr_graph *graph, const fr_worker *
 }
 fr_op_state fr_op_state_of_entry(uint64_t word);
 uint64_t fr_graph_completed(const fr_graph *graph);
+/* The same of what clients have submitted: an op and its report are one. May be too low by what
+ * others are just doing, never too high. */
+uint64_t fr_graph_completed_for_clients(const fr_graph *graph);
 /* Between these, destroy waits. */
 fr_graph_slot *fr_graph_enter(fr_graph *graph, const fr_worker *worker);
 void fr_graph_leave(fr_graph *graph, fr_graph_slot *slot);

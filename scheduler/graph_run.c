@@ -143,7 +143,10 @@ static void fr_op_complete(fr_graph *graph, fr_op *op, fr_graph_slot *slot, fr_d
     uint64_t entry = fr_op_table_complete(&graph->table, op->table.entry, id, value);
     if ((entry & FR_ENTRY_WAITERS) != 0)
         fr_waiters_wake_id(&graph->waiters, id);
-    if (failed && (fr_load_relaxed(&op->word) & FR_OP_REPORTED) == 0) { /* else as its report */
+    bool reported = (fr_load_relaxed(&op->word) & FR_OP_REPORTED) != 0;
+    if (reported)
+        (void)fr_add_relaxed(&slot->reported, 1);
+    if (failed && !reported) { /* else as its report */
         (void)fr_add_relaxed(&slot->failed, 1);
         if ((entry & FR_ENTRY_RELEASED) != 0)
             fr_failure_release(&graph->allocator, value);
@@ -456,6 +459,8 @@ static void fr_solo_complete(fr_graph *graph, fr_op *op, fr_worker *worker)
         fr_solo_retire(graph, op, slot);
     else
         (void)fr_add_relaxed(&graph->stale_tokens, 1);
+    if ((word & FR_OP_REPORT) != 0)
+        (void)fr_add_relaxed(worker ? &slot->reports_by_workers : &slot->reports_by_waiters, 1);
     fr_graph_count_completed(graph, slot, worker != NULL, 1);
     fr_waiters_look_at_conditions(&graph->waiters);
 }

@@ -41,11 +41,11 @@ void fr_graph_unlock(fr_graph *graph)
 
 static bool fr_graph_is_full(fr_graph *graph)
 {
-    uint64_t accepted = fr_load_relaxed(&graph->accepted);
+    uint64_t accepted = fr_load_relaxed(&graph->accepted) - fr_load_relaxed(&graph->reports_made);
     if (accepted - graph->completed_seen < graph->op_limit)
         return false;
     uint64_t limit = fr_op_running() ? 2 * graph->op_limit : graph->op_limit;
-    graph->completed_seen = fr_graph_completed(graph);
+    graph->completed_seen = fr_graph_completed_for_clients(graph);
     return accepted - graph->completed_seen >= limit;
 }
 
@@ -434,7 +434,8 @@ static void fr_attempt_place_report(fr_attempt *attempt)
     }
     fr_ledger_enter(&graph->ledger, &graph->table, &place, attempt->id + 1);
     graph->edges_made += part->block->count;
-    graph->reports_made++;
+    /* [reports_made.add] pairs [reports_made.read] : both are counted as accepted */
+    fr_store_release(&graph->reports_made, fr_load_relaxed(&graph->reports_made) + 1);
     (void)fr_op_count_down(graph, report, part->edges_needed - part->block->count + 1);
     if (report == attempt->spare)
         attempt->spare = NULL;

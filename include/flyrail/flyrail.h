@@ -345,14 +345,13 @@ OVSTAGE_EXPORT ovstage_api_status_t flyrail_snapshot_close(ovstage_instance_t *i
                                                            flyrail_snapshot_t snapshot);
 
 /* Says why an op is not complete: the chain of what it waits for, a line a step (what comes before
- * it at its ordinal, what it depends on, what a device has to do for it, what is running, and what a
- * wait inside that is for), and the maps that are open. Of a chain of more than 16 steps the first 8 and the last 8, which end
- * with what is running or can run; at most 1,048,576 steps are looked at. Or that it is complete,
- * or why it failed. A text for people, whose wording may change; our own. Each line was so at some
- * moment during the call.
- * text: text_bytes for it and the NUL at its end; cut if that is too little. *out_length (may be
- * NULL): bytes that all of it has, without the NUL. INVALID_HANDLE: unknown, or released.
- * INVALID_ARGUMENT: text is NULL with a size. */
+ * it at its ordinal, what it depends on, what a device has to do for it, what is running, and what
+ * a wait inside that is for), and the maps that are open. Of a chain of more than 16 steps the
+ * first 8 and the last 8, which end with what is running or can run; at most 1,048,576 steps are
+ * looked at. Or that it is complete, or why it failed. A text for people, whose wording may change;
+ * our own. Each line was so at some moment during the call. text: text_bytes for it and the NUL at
+ * its end; cut if that is too little. *out_length (may be NULL): bytes that all of it has, without
+ * the NUL. INVALID_HANDLE: unknown, or released. INVALID_ARGUMENT: text is NULL with a size. */
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_explain(ovstage_instance_t *instance,
                                                     ovstage_op_id_t op_id, char *text,
                                                     size_t text_bytes, size_t *out_length);

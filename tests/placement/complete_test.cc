@@ -69,6 +69,44 @@ TEST_P(Complete, TheSourceMayBeUsedAgainAfterTheWait)
     }
 }
 
+// The limit of operations, and what is counted, go by what the client has submitted.
+TEST_P(Complete, ClientsCountTheirOwnOperations)
+{
+    flyrail_config_t config = client::config(0);
+    config.op_limit = 4;
+    client::Stage stage(config);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("stalled producer");
+    std::vector<ovstage_enqueue_result_t> ops;
+    for (uint64_t ordinal = 1; ordinal <= 3; ordinal++)
+        ops.push_back(WriteStalled(stage, attribute, ordinal, producer));
+    ops.push_back(stage.seal(3));
+    EXPECT_EQ(WriteStalled(stage, attribute, 4, producer).status, OVSTAGE_ERROR_QUEUE_FULL);
+    auto statistics = [&] {
+        flyrail_statistics_t out = {};
+        out.struct_size = sizeof(out);
+        EXPECT_EQ(flyrail_get_statistics(stage.instance, &out), OVSTAGE_OK);
+        return out;
+    };
+    flyrail_statistics_t before = statistics();
+    EXPECT_EQ(before.ops_accepted, 4u);
+    EXPECT_EQ(before.ops_pending, 4u);
+    // They run, and nothing is complete.
+    EXPECT_EQ(flyrail_run(stage.instance, 0, nullptr), OVSTAGE_OK);
+    EXPECT_EQ(statistics().ops_pending, 4u);
+    EXPECT_EQ(statistics().ops_completed, 0u);
+    EXPECT_EQ(statistics().ops_run_by_waiters, 4u);
+    EXPECT_EQ(WriteStalled(stage, attribute, 4, producer).status, OVSTAGE_ERROR_QUEUE_FULL);
+    fr_sim_hold(producer, false);
+    for (const ovstage_enqueue_result_t &op : ops)
+        stage.finish(op);
+    flyrail_statistics_t after = statistics();
+    EXPECT_EQ(after.ops_accepted, 4u);
+    EXPECT_EQ(after.ops_pending, 0u);
+    EXPECT_EQ(after.ops_completed, 4u);
+    EXPECT_EQ(after.ops_run_by_waiters + after.ops_run_by_workers, 4u);
+}
+
 // Of an operation that waits for a device it is told so, and where a client may look for the cause.
 TEST_P(Complete, WhatIsWaitedForIsTold)
 {

@@ -339,14 +339,14 @@ const char *graph_report_refused(void)
 {
     test_bench bench;
     fake_work work;
-    FR_CHECK(test_bench_open(&bench, 0, 3, &fr_allocator_default));
+    FR_CHECK(test_bench_open(&bench, 0, 2, &fr_allocator_default));
     fr_submission submission = {.has_ordinal = true, .ordinal = 1, .admit = refuse};
     FR_CHECK(submit_with(&bench, &submission, &work, (test_op){0}) == 0);
     submission.admit = NULL;
     uint64_t id = submit_with(&bench, &submission, &work, (test_op){0});
     FR_CHECK(id == (TEST_PREFIX << 48 | 2)); /* a refused one uses no id */
     FR_CHECK(test_submit_at(&bench, 1, 1) == id + 2);
-    FR_CHECK(test_submit_at(&bench, 1, 2) == 0); /* reports count */
+    FR_CHECK(test_submit_at(&bench, 1, 2) == 0); /* an op and its report count as one */
     FR_CHECK(work.drops == 0 && test_drops == 0);
     fake_work_end(bench.graph, &work, NULL);
     FR_CHECK(is_done(&bench, id + 2) && test_drops == 2);

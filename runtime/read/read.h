@@ -77,6 +77,9 @@ fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bo
  * parts that are pinned, before anybody sees them; not OK: the text of the result says why. */
 ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *placement);
 ovstage_api_status_t fr_read_to_device(fr_read *read);
+/* Of a part that is fetched: pinned memory goes back, since clients keep groups as long as they
+ * like, and there is little of it. Without memory it stays. */
+void fr_read_unstage(fr_stage *stage, fr_read_part *part);
 /* What it selects at a moment is kept in between. */
 void fr_read_keep(const fr_read *read, fr_read_hold *hold, uint64_t moment);
 void fr_read_let_go(const fr_read *read, fr_read_hold *hold);

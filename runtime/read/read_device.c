@@ -102,6 +102,23 @@ static bool fr_read_fetch_home(fr_read_part *part, fr_device_run *run, fr_device
                                   fault);
 }
 
+void fr_read_unstage(fr_stage *stage, fr_read_part *part)
+{
+#ifdef FR_MUTATE_DEVICE_GROUPS_KEEP_STAGING
+    return;
+#endif
+    if (!part->staged)
+        return;
+    part->kept = fr_store_buffer_get(stage->store, part->data_bytes);
+    if (!part->kept)
+        return;
+    memcpy(fr_store_buffer_data(part->kept), part->data, part->data_bytes);
+    part->data = fr_store_buffer_data(part->kept);
+    part->placed = NULL; /* it is a part of the host from here on */
+    fr_staging_give_after(part->staged, part->brought);
+    part->staged = NULL;
+}
+
 /* The rows together, on the device of the run. */
 static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {

@@ -53,7 +53,9 @@ void fr_read_release_part(fr_stage *stage, fr_read_part *part)
     if (part->staged)
         fr_staging_give_after(part->staged, part->brought);
     fr_fence_release(part->brought);
+    fr_store_buffer_release(stage->store, part->kept);
     part->own = NULL;
+    part->kept = NULL;
     part->staged = NULL;
     part->brought = NULL;
     if (part->attribute)

@@ -245,6 +245,7 @@ typedef struct fr_read_part {
     /* Where `data` came from a device: pinned memory, and the fence of the copy into it. */
     struct fr_staged *staged;
     struct fr_fence *brought;
+    struct fr_buffer *kept;           /* in place of `staged`, as soon as it is fetched */
     const DLTensor *tensors;          /* of an array, once materialized: one a row */
     struct fr_buffer *tensors_buffer; /* where they lie */
     void *state;                      /* the store's: pins, positions, gathered buffer */

@@ -279,6 +279,21 @@ fr_op_state fr_graph_op_state(const fr_graph *graph, uint64_t id)
     return fr_op_state_of_entry(fr_op_table_read(&graph->table, id));
 }
 
+void fr_graph_lock(fr_graph *graph)
+{
+    fr_mutex_lock(&graph->admission);
+}
+
+void fr_graph_unlock(fr_graph *graph)
+{
+    fr_mutex_unlock(&graph->admission);
+}
+
+bool fr_graph_is_pending(const fr_graph *graph, uint64_t id)
+{
+    return fr_op_table_pending_op(&graph->table, id) != NULL;
+}
+
 bool fr_graph_op_failure(fr_graph *graph, uint64_t id, fr_op_failure *out, char *buffer,
                          size_t buffer_bytes)
 {

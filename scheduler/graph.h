@@ -124,6 +124,8 @@ struct fr_submission {
     /* If a producer named in producer_ids has failed or fails, this op fails as well (its cause),
      * without running. Lane edges never do that (D17). */
     bool fails_with_producers;
+    /* An op that it comes behind, whatever becomes of that; 0: none. May be set by admit. */
+    uint64_t behind_id;
     bool never_full; /* releases, commits, seals: not refused for the op limit (D25) */
     /* The op's report: a record of its own type, whose run says whether the op's work is over. NULL
      * for an op that is complete when it has left its lane. It gets one nevertheless, which does
@@ -159,6 +161,7 @@ static inline void fr_submission_begin(fr_submission *submission, fr_op *op)
     submission->holds_lanes_below = submission->writes_below = false;
     submission->producer_ids = NULL;
     submission->producer_count = submission->producer_capacity = 0;
+    submission->behind_id = 0;
     submission->fails_with_producers = submission->never_full = false;
     submission->report = NULL;
     submission->report_ids = NULL;
@@ -184,6 +187,9 @@ uint64_t fr_graph_submit_done(fr_graph *graph,
 /* Admission. True when nothing is pending in the lanes at or below `ordinal` whose filter meets
  * `filter`: what was accepted there so far, all ids below *out_next_id, has run. */
 bool fr_graph_is_settled(fr_graph *graph, uint64_t ordinal, uint64_t filter, uint64_t *out_next_id);
+
+/* Admission. Whether the op is still to be complete, also when its id was released. */
+bool fr_graph_is_pending(const fr_graph *graph, uint64_t id);
 
 /* The admission lock itself, for readers of what it guards. Rules of admit hold inside. */
 void fr_graph_lock(fr_graph *graph);

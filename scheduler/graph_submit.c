@@ -29,16 +29,6 @@ typedef enum fr_shortage {
     FR_SHORT_OF_EDGES,
 } fr_shortage;
 
-void fr_graph_lock(fr_graph *graph)
-{
-    fr_mutex_lock(&graph->admission);
-}
-
-void fr_graph_unlock(fr_graph *graph)
-{
-    fr_mutex_unlock(&graph->admission);
-}
-
 static bool fr_graph_is_full(fr_graph *graph)
 {
     uint64_t accepted = fr_load_relaxed(&graph->accepted) - fr_load_relaxed(&graph->reports_made);
@@ -111,9 +101,16 @@ static void fr_submit_hold(fr_graph *graph, const fr_submission *submission, uin
     graph->holder_id = id;
 }
 
+static fr_op *fr_submit_before(const fr_graph *graph, const fr_submission *submission)
+{
+    uint64_t id = submission->behind_id;
+    return id != 0 ? fr_op_table_pending_op(&graph->table, id) : NULL;
+}
+
 static uint64_t fr_submit_edges_needed(fr_graph *graph, const fr_submission *submission)
 {
-    uint64_t needed = submission->producer_count + (fr_submit_holder(graph, submission) != NULL);
+    uint64_t needed = submission->producer_count + (fr_submit_holder(graph, submission) != NULL) +
+                      (fr_submit_before(graph, submission) != NULL);
     if (!submission->takes_lanes_below)
         return needed;
     fr_lane_fronts_used used;
@@ -161,6 +158,9 @@ static void fr_submit_link(fr_graph *graph, const fr_submission *submission, fr_
     fr_op *holder = fr_submit_holder(graph, submission);
     if (holder)
         (void)fr_edge_link(block, op, holder, 0, &graph->table);
+    fr_op *before = fr_submit_before(graph, submission);
+    if (before)
+        (void)fr_edge_link(block, op, before, 0, &graph->table);
     if (submission->takes_lanes_below)
         fr_submit_link_below(graph, submission, block);
 }

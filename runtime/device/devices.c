@@ -1,5 +1,6 @@
 #include "runtime/device/devices.h"
 
+#include "runtime/device/available.h"
 #include "runtime/device/placed.h"
 #include "scheduler/sieve.h"
 
@@ -7,6 +8,7 @@
 #include <stdio.h>
 
 #define FR_PLACED_PER_SLAB 32
+#define FR_AVAILABLE_PER_SLAB 64
 /* A look takes a microsecond or so; what is being waited for takes more. */
 #define FR_DEVICES_DRAIN_PAUSE_NS UINT64_C(50000)
 
@@ -38,6 +40,8 @@ fr_devices *fr_devices_create(const fr_allocator *allocator, const fr_device_tab
     if (devices->count > FR_DEVICES_MAX)
         devices->count = FR_DEVICES_MAX;
     fr_slabs_open(&devices->placed, allocator, sizeof(fr_placed), FR_PLACED_PER_SLAB);
+    fr_slabs_open(&devices->available_records, allocator, sizeof(fr_available),
+                  FR_AVAILABLE_PER_SLAB);
     if (pool) /* last: from then on others look */
         fr_watch_open(&devices->watch, pool, fr_devices_watch, devices);
     return devices;
@@ -68,12 +72,14 @@ void fr_devices_destroy(fr_devices *devices)
     if (devices->pool)
         fr_watch_close(&devices->watch);
     (void)fr_placed_bury(devices);
+    fr_available_forget_all(devices);
     for (uint32_t k = 0; k < devices->count; k++) {
         fr_opened *opened = fr_load_relaxed(&devices->opened[k]);
         if (opened)
             fr_opened_close(opened);
     }
     fr_slabs_close(&devices->placed, NULL);
+    fr_slabs_close(&devices->available_records, NULL); /* nothing refers to them */
     fr_memory_release(devices->allocator, devices, sizeof(*devices));
 }
 

@@ -20,8 +20,10 @@
 #include "scheduler/watch.h"
 
 #define FR_DEVICES_MAX 64u
+#define FR_AVAILABLE_BUCKETS 64u
 
 typedef struct fr_devices fr_devices;
+typedef struct fr_available fr_available;
 
 /* One device as this instance uses it. */
 struct fr_opened {
@@ -47,6 +49,9 @@ struct fr_devices {
     _Atomic(fr_opened *) opened[FR_DEVICES_MAX];
     fr_slabs placed;                     /* fr_placed */
     _Atomic(struct fr_placed *) zombies; /* nobody refers to them; their fences may be pending */
+    fr_mutex available_lock;
+    fr_available *available[FR_AVAILABLE_BUCKETS]; /* available.h */
+    fr_slabs available_records;
     fr_pool *pool;
     fr_watch watch; /* one for each fence that is pending */
     /* Calls that may be the client's; and the token of the worker that runs them, which is out. */

@@ -6,10 +6,11 @@
 #include "runtime/device/placed.h"
 
 typedef enum fr_wait_reason {
-    FR_WAIT_PRODUCER, /* what the client's source depends on */
-    FR_WAIT_TARGET,   /* the last write of what is written, or the allocation of its memory */
-    FR_WAIT_READER,   /* reads of what is written in place */
-    FR_WAIT_SOURCE,   /* the last write of what is read */
+    FR_WAIT_PRODUCER,       /* what the client's source depends on */
+    FR_WAIT_TARGET,         /* the last write of what is written, or the allocation of its memory */
+    FR_WAIT_READER,         /* reads of what is written in place */
+    FR_WAIT_SOURCE,         /* the last write of what is read */
+    FR_WAIT_EARLIER_RECORD, /* of the same event of the client's */
 } fr_wait_reason;
 
 /* own: the stream of ours that `stream` is, or NULL. fence: NULL and one that is over make no call.

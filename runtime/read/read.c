@@ -74,10 +74,10 @@ static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
 static void fr_read_make_available(fr_op *op, fr_read *read)
 {
     fr_device_fault fault;
-    if (!read->available || read->told)
+    if (!read->turn || read->told)
         return;
     read->told = true;
-    if (!fr_available_record_alone(read->device, read->available, &fault))
+    if (!fr_available_record(read->turn, read->device, NULL, &fault))
         fr_op_fail_also(op, fr_placement_status(&fault),
                         "availability_event %#llx was not recorded: %s",
                         (unsigned long long)read->available, fault.text);
@@ -120,12 +120,26 @@ static size_t fr_read_seals(const fr_read *read, uint64_t *ids, size_t capacity)
     return count;
 }
 
+/* Whether an op that was accepted before is still to record the read's event (D21). */
+static bool fr_read_has_turn(fr_read *read)
+{
+    fr_graph *graph = read->stage->graph;
+    if (!read->turn)
+        return true;
+    fr_graph_lock(graph);
+    read->turn_serial = read->turn->serial;
+    uint64_t last_id = fr_available_last(read->turn);
+    bool pending = last_id != 0 && fr_graph_is_pending(graph, last_id);
+    fr_graph_unlock(graph);
+    return !pending;
+}
+
 /* Whether a seal that the read needs is accepted and has not run, or its query is not ready. Mostly
  * the executed floors are there already, which is seen without the admission lock. */
-static bool fr_read_needs_ops(const fr_read *read)
+static bool fr_read_needs_ops(fr_read *read)
 {
     fr_stage *stage = read->stage;
-    if (!fr_query_is_ready(read->query))
+    if (!fr_query_is_ready(read->query) || !fr_read_has_turn(read))
         return true;
     if (fr_floors_executed_base(stage->floors) >= read->bounds.end)
         return false; /* of all attributes */
@@ -155,6 +169,7 @@ static ovstage_api_status_t fr_read_admit(fr_submission *submission, void *user)
     fr_read_submission *call = user;
     fr_read *read = call->read;
     fr_read_resolve(read);
+    submission->behind_id = fr_available_last(read->turn);
     submission->producer_count =
         fr_read_seals(read, submission->producer_ids, submission->producer_capacity);
     if (submission->producer_count < submission->producer_capacity)
@@ -169,6 +184,7 @@ static void fr_read_accepted(fr_submission *submission, uint64_t id, void *user)
     fr_read_submission *call = user;
     (void)submission;
     call->read->op_id = id;
+    fr_available_accept(call->read->turn, id);
 }
 
 static ovstage_enqueue_result_t fr_read_submit_op(fr_read *read, fr_op *op)
@@ -276,7 +292,7 @@ static ovstage_api_status_t fr_read_name_all(fr_read *read, const ovx_token_t *a
 /* Between judgement and acceptance a seal may have been accepted that the read must then show: it
  * is judged again. Seals that leave the floor below its ordinal do not matter, since a read above
  * the floor goes by what has run. */
-static ovstage_api_status_t fr_read_admit_judged(fr_submission *submission, void *user)
+static ovstage_api_status_t fr_read_admit_seals(fr_submission *submission, void *user)
 {
     fr_read *read = user;
     (void)submission;
@@ -290,6 +306,18 @@ static ovstage_api_status_t fr_read_admit_judged(fr_submission *submission, void
     return OVSTAGE_OK;
 }
 
+/* The same; and its event, which it has recorded, was accepted with no other op meanwhile. */
+static ovstage_api_status_t fr_read_admit_judged(fr_submission *submission, void *user)
+{
+    fr_read *read = user;
+    if (read->turn && read->turn->serial != read->turn_serial)
+        return FR_READ_OVERTAKEN;
+    ovstage_api_status_t status = fr_read_admit_seals(submission, read);
+    if (status == OVSTAGE_OK)
+        fr_available_accept(read->turn, fr_available_last(read->turn));
+    return status;
+}
+
 /* A refusal need not have been right at any one moment when seals of what is read were accepted or
  * ran meanwhile: part of it may be from before them, part from after. Each judgement that does not
  * stand is one more such seal's doing. */
@@ -297,7 +325,7 @@ static bool fr_read_refusal_stands(fr_read *read)
 {
     fr_stage *stage = read->stage;
     fr_graph_lock(stage->graph);
-    bool stands = fr_read_admit_judged(NULL, read) == OVSTAGE_OK;
+    bool stands = fr_read_admit_seals(NULL, read) == OVSTAGE_OK;
     fr_graph_unlock(stage->graph);
     const fr_floor_record *record = fr_floors_record_acquire(stage->floors);
     for (uint32_t n = 0; n < read->name_count && stands; n++) {

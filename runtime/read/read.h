@@ -51,6 +51,8 @@ typedef struct fr_read {
     ovstage_api_status_t status; /* of the judgement */
     struct fr_opened *device;    /* that the payload is to be on; NULL: the host */
     uintptr_t stream, available; /* the client's, there */
+    struct fr_available *turn;   /* of `available`: a reference, or NULL */
+    uint64_t turn_serial;        /* of it, when the read was last judged */
     bool told;                   /* `available` was recorded, or could not be */
     struct fr_fence *ready; /* without an event: what the rows wait for; a reference, or NULL */
     uint32_t name_count;

@@ -2,7 +2,7 @@
  * as they lie; others are gathered there, or brought from the host, into memory of the read's own.
  * The client's event is recorded behind all of it. */
 #include "runtime/api/placement.h"
-#include "runtime/device/run.h"
+#include "runtime/device/available.h"
 #include "runtime/read/read.h"
 
 #include <stdarg.h>
@@ -14,6 +14,7 @@ ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *pla
     read->device = NULL;
     read->stream = read->available = 0;
     read->told = false;
+    read->turn = NULL;
     if (!placement)
         return OVSTAGE_OK;
     ovstage_api_status_t status = fr_placement_check(read->stage, placement, &read->device);
@@ -21,6 +22,12 @@ ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *pla
         return status;
     read->stream = placement->stream;
     read->available = placement->availability_event;
+    if (read->available) {
+        read->turn = fr_available_get(read->device->devices, read->available);
+        if (!read->turn)
+            return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                "no memory for what is kept of an availability_event");
+    }
     return OVSTAGE_OK;
 }
 
@@ -153,8 +160,8 @@ static bool fr_read_put(fr_read *read, fr_device_run *run, fr_device_fault *faul
     if (!fr_device_run_record(run, fault))
         return false;
     read->told = true;
-    if (read->available)
-        return fr_device_run_available(run, read->available, fault);
+    if (read->turn)
+        return fr_available_record(read->turn, run->opened, run, fault);
     read->ready = run->done;
     fr_fence_retain(read->ready);
     return true;

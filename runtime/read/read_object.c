@@ -1,4 +1,4 @@
-#include "runtime/device/placed.h"
+#include "runtime/device/available.h"
 #include "runtime/read/derived.h"
 #include "runtime/write/access.h"
 #include "runtime/write/write_op.h"
@@ -25,6 +25,7 @@ fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bo
     fr_store_relaxed(&read->state, FR_READ_PENDING);
     read->status = OVSTAGE_OK;
     read->device = NULL;
+    read->turn = NULL;
     read->ready = NULL;
     read->name_count = name_count;
     read->names = read->few;
@@ -83,6 +84,7 @@ void fr_read_unref(void *object)
     fr_stage *stage = read->stage;
     fr_query *query = read->query;
     fr_read_release_parts(read);
+    fr_available_put(read->turn);
     if (read->names != read->few)
         fr_access_block_put(stage, read->names, fr_read_names_bytes(read));
     fr_slabs_put(&stage->access->reads, read);

@@ -162,6 +162,12 @@ static ovstage_api_status_t fr_write_admit(fr_submission *submission, void *user
     }
     submission->takes_lanes_below = submission->below_filter != 0;
     submission->producer_count = fr_query_producer(call->query, &call->producer);
+    const fr_device_write *device = fr_write_device(call->write);
+#ifndef FR_MUTATE_DEVICE_EVENT_TAKES_NO_TURN
+    submission->behind_id = device ? fr_available_last(device->turn) : 0;
+#else
+    (void)device;
+#endif
     return OVSTAGE_OK;
 }
 
@@ -181,6 +187,9 @@ static void fr_write_accepted(fr_submission *submission, uint64_t id, void *user
     fr_count(&call->stage->accepted_payload_bytes, call->write->payload_bytes);
     for (uint32_t e = 0; e < call->count; e++)
         fr_floors_know(call->stage->floors, call->write->entries[e].attribute);
+    const fr_device_write *device = fr_write_device(call->write);
+    if (device)
+        fr_available_accept(device->turn, id);
 }
 
 /* --- the entries ------------------------------------------------------------------------------ */

@@ -1,7 +1,6 @@
 #include "runtime/write/write_device.h"
 
 #include "runtime/api/placement.h"
-#include "runtime/device/available.h"
 #include "runtime/device/run.h"
 #include "runtime/hierarchy/compute.h"
 #include "runtime/store/store_state.h"
@@ -134,6 +133,13 @@ ovstage_api_status_t fr_write_device_capture(fr_write_call *call)
     ovstage_api_status_t status = fr_write_make_holds(call);
     if (status != OVSTAGE_OK)
         return status;
+    fr_device_write *device = fr_write_device(call->write);
+    if (device->available) {
+        device->turn = fr_available_get(call->device->devices, device->available);
+        if (!device->turn)
+            return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                "no memory for what is kept of an availability_event");
+    }
     /* What is over needs no stream of its own any more. */
     fr_devices_settle(call->device->devices);
     bool captured = fr_opened_enter(call->device, &entry, &fault);
@@ -155,6 +161,8 @@ void fr_write_device_let_go(const fr_write_op *write)
         fr_memory_release(hold->allocator, hold, sizeof(*hold));
     }
     fr_captured_release(&device->captured);
+    fr_available_put(device->turn);
+    device->turn = NULL;
 }
 
 /* --- the op ----------------------------------------------------------------------------------- */
@@ -226,9 +234,7 @@ static void fr_write_make_available(fr_op *op, fr_device_write *device, const fr
 {
     fr_device_fault fault;
     device->told = true;
-    bool recorded = run ? fr_device_run_available(run, device->available, &fault)
-                        : fr_available_record_alone(device->opened, device->available, &fault);
-    if (!recorded)
+    if (!fr_available_record(device->turn, device->opened, run, &fault))
         fr_op_fail_also(op, fr_placement_status(&fault),
                         "availability_event %#llx was not recorded%s: %s",
                         (unsigned long long)device->available,

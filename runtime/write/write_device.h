@@ -9,6 +9,7 @@
 #ifndef FR_RUNTIME_WRITE_WRITE_DEVICE_H
 #define FR_RUNTIME_WRITE_WRITE_DEVICE_H
 
+#include "runtime/device/available.h"
 #include "runtime/device/capture.h"
 #include "runtime/device/report.h"
 #include "runtime/write/write_call.h"
@@ -19,6 +20,7 @@ typedef struct fr_write_hold fr_write_hold;
 typedef struct fr_device_write {
     fr_opened *opened;
     uintptr_t stream, available; /* the client's */
+    fr_available *turn;          /* of `available`: a reference, or NULL */
     bool told;                   /* `available` was recorded, or could not be */
     fr_captured captured;
     fr_device_told work;

@@ -188,6 +188,74 @@ TEST_P(DeviceOrder, AStalledProducerHoldsUpNoOtherReads)
     stage.finish(ovstage_release_read(stage.instance, read));
 }
 
+// Who waits for an event that several have recorded has waited for all of them (D21). What each of
+// them puts into streams later does not.
+TEST_P(DeviceOrder, RecordsOfOneEventComeAfterEachOther)
+{
+    for (bool own_stream : {false, true}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values"), other = stage.token("other");
+        fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+        fr_cu_event both = Event(), alone = Event();
+        fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source"),
+                         data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t first = Place(nullptr, both), next = Place(nullptr, alone),
+                            second = Place(own_stream ? Stream("writer") : nullptr, both);
+        Produce(producer, data, 3, 2);
+        fr_sim_hold(stalled, true);
+        Produce(stalled, late, 3, 1);
+        stage.finish(Write(stage, query, attribute, 1, late, 3, {Handle(stalled), 0}, &first));
+        stage.finish(Write(stage, query, attribute, 2, data, 3, {Handle(producer), 0}, &second));
+        stage.finish(Write(stage, query, other, 2, data, 3, {Handle(producer), 0}, &next));
+        EXPECT_FALSE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(both), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+        EXPECT_EQ(cu->cuEventQuery(alone), 0u);
+        fr_sim_hold(stalled, false);
+        FR_SIM_OK(cu->cuEventSynchronize(both));
+        stage.finish(stage.seal(2));
+        EXPECT_EQ(SumAt(stage, query, attribute, 1, 3), 6);
+        EXPECT_EQ(SumAt(stage, query, attribute, 2, 3), 9);
+    }
+}
+
+// They do it in the order of acceptance, whatever their ordinals.
+TEST_P(DeviceOrder, OneEventIsRecordedInTheOrderOfAcceptance)
+{
+    client::Stage stage(0); // ops run in waits, for what these wait for
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_event event = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, event);
+    auto completed = [&] {
+        flyrail_statistics_t out = {};
+        out.struct_size = sizeof(out);
+        EXPECT_EQ(flyrail_get_statistics(stage.instance, &out), OVSTAGE_OK);
+        return out.ops_completed;
+    };
+    Produce(producer, data, 3, 2);
+    ovstage_cuda_sync_t sync = {Handle(producer), 0};
+    ovstage_enqueue_result_t first = Write(stage, query, attribute, 7, data, 3, sync, &placement),
+                             second = Write(stage, query, attribute, 1, data, 3, sync, &placement);
+    stage.finish(second);
+    EXPECT_EQ(completed(), 2u);
+    stage.finish(first);
+    stage.finish(stage.seal(1));
+    // A read too, though it could be answered in its call.
+    uint64_t before = completed();
+    ovstage_enqueue_result_t third = Write(stage, query, attribute, 8, data, 3, sync, &placement);
+    ovstage_read_handle_t read = 0;
+    ovstage_enqueue_result_t fourth = Read(stage, query, attribute, 1, &placement, &read);
+    EXPECT_EQ(completed(), before);
+    stage.finish(fourth);
+    EXPECT_EQ(completed(), before + 2);
+    stage.finish(third);
+    stage.finish(ovstage_release_read(stage.instance, read));
+    FR_SIM_OK(cu->cuEventSynchronize(event));
+}
+
 PLACEMENT_ORDERS(DeviceOrder);
 
 } // namespace

@@ -11,6 +11,11 @@
 
 _Static_assert(FR_STAGING_CLASSES == FR_BUFFER_CLASSES, "sizes are those of payloads of the host");
 
+size_t fr_staging_limit_bytes(void)
+{
+    return FR_STAGING_LIMIT_BYTES;
+}
+
 void fr_staging_init(fr_opened *opened, const fr_allocator *allocator)
 {
     fr_slabs_open(&opened->staging.records, allocator, sizeof(fr_staged), FR_STAGED_PER_SLAB);

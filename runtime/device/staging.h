@@ -32,6 +32,7 @@ typedef struct fr_staging {
     size_t held_bytes; /* free ones included */
 } fr_staging;
 
+size_t fr_staging_limit_bytes(void); /* as this was compiled */
 void fr_staging_init(fr_opened *opened, const fr_allocator *allocator);
 void fr_staging_destroy(fr_opened *opened); /* entered; all are free */
 

@@ -1,6 +1,8 @@
 // Rows that are wanted otherwise than they lie, and rows that go from the host to a device.
 #include "tests/placement/placement_fixture.h"
 
+extern "C" size_t fr_staging_limit_bytes(void); // runtime/device/staging.h, which is C
+
 namespace
 {
 
@@ -201,11 +203,7 @@ TEST_P(Mixing, AColumnOfTheHostIsReadOnADevice)
 // However many groups a client keeps, there is pinned memory for others (device/staging.h).
 TEST_P(Mixing, GroupsThatAreKeptAreNoPinnedMemory)
 {
-#ifdef FR_SHRINK
-    const size_t limit_bytes = size_t{1} << 20;
-#else
-    const size_t limit_bytes = size_t{256} << 20;
-#endif
+    const size_t limit_bytes = fr_staging_limit_bytes();
     if (GetParam().mode != FR_SIM_LAZY)
         return; // what is counted is the same in each order
     const int64_t lanes = 250, parts = 16;

@@ -15,6 +15,9 @@ static uint32_t fr_clone_path_words(const fr_schema *schema)
         return 0;
     bool paths = schema->semantic == OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID ||
                  schema->semantic == OVSTAGE_SEMANTIC_CONNECTION_PATH_ID;
+#ifdef FR_MUTATE_CLONE_REDIRECTS_EXPRESSIONS
+    paths |= schema->semantic == OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING;
+#endif
     return paths ? schema->lanes : 0;
 }
 

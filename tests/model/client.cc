@@ -83,19 +83,27 @@ uint64_t Client::token_id(uint64_t symbol) const
     return token;
 }
 
+// Tokens too. Some are the numbers of paths as well, which nothing may take them for.
+uint64_t Client::expression_id(uint64_t symbol) const
+{
+    constexpr uint64_t kinds = word_count + 3;
+    return symbol % kinds == kinds - 1 ? paths[symbol / kinds % paths.size()] : token_id(symbol);
+}
+
 void Client::intern(EntryStep &entry) const
 {
     const Schema &schema = entry.schema;
-    const bool connections = schema.semantic == OVSTAGE_SEMANTIC_CONNECTION_PATH_ID;
-    const bool relations = schema.semantic == OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID;
-    if (!connections && !relations && schema.semantic != OVSTAGE_SEMANTIC_TOKEN_ID &&
-        schema.semantic != OVSTAGE_SEMANTIC_ASSET_PATH_ID)
+    const Meaning meaning = meaning_of(schema);
+    if (meaning == Meaning::numbers || meaning == Meaning::text)
         return;
     for (size_t at = 0; at < entry.payload.size(); at += sizeof(uint64_t)) {
         uint64_t value;
         std::memcpy(&value, &entry.payload[at], sizeof(value));
-        const bool is_path = relations || (connections && at % (2 * sizeof(value)) == 0);
-        value = is_path ? path_id(value) : token_id(value);
+        const bool is_path = meaning == Meaning::paths ||
+                             (meaning == Meaning::path_tokens && at % (2 * sizeof(value)) == 0);
+        value = is_path                                                      ? path_id(value)
+                : schema.semantic == OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING ? expression_id(value)
+                                                                             : token_id(value);
         std::memcpy(&entry.payload[at], &value, sizeof(value));
     }
 }

@@ -451,11 +451,13 @@ Program Generator::make()
     small_values_ = chance(50);
     computes_ = !is_steady && !is_spawned && chance(25);
     for (int a = 0; a < attribute_count; a++)
-        schema_of_.push_back(a == local_attribute || a == world_attribute ? 4
-                             : a == reset_attribute                       ? 10
+        schema_of_.push_back(a == local_attribute || a == world_attribute ? matrices
+                             : a == reset_attribute                       ? flags
                                                     : static_cast<int>(below(schema_count)));
-    if (structure_ && chance(50)) // paths, which clones redirect
-        schema_of_[below(4)] = chance(50) ? 14 : 17;
+    if (structure_ && chance(60)) { // paths, which clones redirect, and texts of some
+        static const int schemas_of_paths[] = {relations, connections, expressions};
+        schema_of_[below(4)] = schemas_of_paths[below(3)];
+    }
     for (uint32_t q = 2 + below(4); q > 0; q--)
         add_query();
     if (computes_) {

@@ -22,7 +22,9 @@ class Generator
     Program make();
 
   private:
-    static constexpr uint32_t schema_count = 18;
+    static constexpr uint32_t schema_count = 27, fixed_schemas = 15;
+    static constexpr int matrices = 4, flags = 10; // by number
+    static constexpr int relations = 17, connections = 20, expressions = 23;
     static const Schema schemas[schema_count];
 
     std::mt19937_64 random_;

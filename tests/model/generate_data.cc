@@ -20,12 +20,21 @@ const Schema Generator::schemas[schema_count] = {
     {kDLFloat, 32, 3, OVSTAGE_SEMANTIC_NONE},
     {kDLBool, 8, 1, OVSTAGE_SEMANTIC_NONE},
     {kDLFloat, 64, 1, OVSTAGE_SEMANTIC_TIME_CODE},
+    {kDLUInt, 64, 1, OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING},
+    {kDLFloat, 64, 16, OVSTAGE_SEMANTIC_FRAME},
+    {kDLFloat, 32, 4, OVSTAGE_SEMANTIC_QUATERNION},
     {kDLUInt, 8, 1, OVSTAGE_SEMANTIC_STRING, true},
     {kDLFloat, 32, 3, OVSTAGE_SEMANTIC_POINT, true},
     {kDLUInt, 64, 1, OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID, true},
     {kDLInt, 32, 1, OVSTAGE_SEMANTIC_NONE, true},
     {kDLFloat, 32, 1, OVSTAGE_SEMANTIC_NONE, true},
     {kDLUInt, 64, 2, OVSTAGE_SEMANTIC_CONNECTION_PATH_ID, true},
+    {kDLUInt, 64, 1, OVSTAGE_SEMANTIC_TOKEN_ID, true},
+    {kDLUInt, 64, 2, OVSTAGE_SEMANTIC_ASSET_PATH_ID, true},
+    {kDLUInt, 64, 1, OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING, true},
+    {kDLFloat, 64, 1, OVSTAGE_SEMANTIC_TIME_CODE, true},
+    {kDLFloat, 32, 2, OVSTAGE_SEMANTIC_TEXTURE_COORDINATE, true},
+    {kDLFloat, 32, 3, OVSTAGE_SEMANTIC_NORMAL, true},
 };
 
 Schema Generator::some_schema(int attribute)
@@ -109,6 +118,8 @@ uint64_t Generator::small_value(const Schema &schema)
     uint64_t bits = 0;
     if (schema.semantic == OVSTAGE_SEMANTIC_STRING)
         return 'a' + below(3);
+    if (meaning_of(schema) != Meaning::numbers)
+        return below(word_count + 3);
     if (schema.code == kDLBool)
         return below(2);
     if (schema.code == kDLUInt || schema.code == kDLInt)

@@ -46,7 +46,7 @@ Step Generator::old_read()
 // together; some are deleted and come back, and older moments are read all the time.
 void Generator::make_spawned()
 {
-    constexpr uint32_t least = 17, fixed_schemas = 12;
+    constexpr uint32_t least = 17;
     const uint32_t count = least + below(8);
     program_.prim_count = static_cast<int>(count);
     program_.queries.assign(1, {});

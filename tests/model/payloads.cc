@@ -178,7 +178,7 @@ void Payload::spoil(DLTensor &tensor) const
     case Defect::too_wide:
         tensor.dtype.lanes = 256;
         break;
-    case Defect::role_storage: // no token has 8 lanes
+    case Defect::role_storage: // none that demands storage has 8 lanes
         tensor.dtype.lanes = 8;
         break;
     default:
@@ -188,6 +188,13 @@ void Payload::spoil(DLTensor &tensor) const
 
 void Payload::spoil(ovstage_write_data_t &data)
 {
+    // That demand storage of their own; the first ones only arrays have.
+    static const ovstage_attribute_semantic_t roles[] = {OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID,
+                                                         OVSTAGE_SEMANTIC_CONNECTION_PATH_ID,
+                                                         OVSTAGE_SEMANTIC_STRING,
+                                                         OVSTAGE_SEMANTIC_TOKEN_ID,
+                                                         OVSTAGE_SEMANTIC_ASSET_PATH_ID,
+                                                         OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING};
     spoil(entry_.owner == Owner::client ? tensors_[0] : parts_[0].tensor());
     switch (entry_.defect) {
     case Defect::count_above_query:
@@ -222,10 +229,10 @@ void Payload::spoil(ovstage_write_data_t &data)
         data.tensor_count = 2;
         break;
     case Defect::role_storage:
-        data.semantic = OVSTAGE_SEMANTIC_TOKEN_ID;
+        data.semantic = roles[entry_.rows % 6];
         break;
     case Defect::role_of_arrays:
-        data.semantic = OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID;
+        data.semantic = roles[entry_.rows % 3];
         break;
     case Defect::no_role:
         data.semantic = static_cast<ovstage_attribute_semantic_t>(77);

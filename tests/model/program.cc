@@ -17,7 +17,7 @@ const Name names[name_count] = {
     {"omni:fabric:worldMatrix", world_attribute},
 };
 
-const char *const words[word_count] = {"a", "b", "ab", "abc", "p0"};
+const char *const words[word_count] = {"a", "b", "ab", "abc", "p0", "/p0", "/p0//*"};
 
 std::string path_of(int prim)
 {

@@ -178,7 +178,7 @@ extern const Name names[name_count];
 std::string path_of(int prim);
 
 // Texts of which payloads hold the tokens.
-constexpr int word_count = 5;
+constexpr int word_count = 7;
 extern const char *const words[word_count];
 
 constexpr int filter_slots = 2;

@@ -260,6 +260,7 @@ class Client
     void intern(EntryStep &entry) const;
     uint64_t path_id(uint64_t symbol) const;
     uint64_t token_id(uint64_t symbol) const;
+    uint64_t expression_id(uint64_t symbol) const;
 };
 
 // A computation that this build cannot do (L11), or no model at all (R153).

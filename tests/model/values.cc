@@ -8,28 +8,26 @@
 namespace model
 {
 
-namespace
-{
-
-enum class Kind { tokens, paths, path_tokens, text, numbers };
-
-Kind kind_of(const Schema &schema)
+Meaning meaning_of(const Schema &schema)
 {
     switch (schema.semantic) {
     case OVSTAGE_SEMANTIC_TOKEN_ID:
     case OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING:
     case OVSTAGE_SEMANTIC_ASSET_PATH_ID:
-        return Kind::tokens;
+        return Meaning::tokens;
     case OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID:
-        return Kind::paths;
+        return Meaning::paths;
     case OVSTAGE_SEMANTIC_CONNECTION_PATH_ID:
-        return Kind::path_tokens;
+        return Meaning::path_tokens;
     case OVSTAGE_SEMANTIC_STRING:
-        return Kind::text;
+        return Meaning::text;
     default:
-        return Kind::numbers;
+        return Meaning::numbers;
     }
 }
+
+namespace
+{
 
 template <typename Left, typename Right>
 bool is_ordered(ovstage_filter_op_t op, const Left &left, const Right &right)
@@ -106,8 +104,8 @@ bool ids_hold(const Schema &schema, const uint8_t *element, ovstage_filter_op_t 
     for (uint32_t lane = 0; lane < schema.lanes; lane++) {
         uint64_t id;
         std::memcpy(&id, element + lane * sizeof(id), sizeof(id));
-        const bool is_path = kind_of(schema) == Kind::paths ||
-                             (kind_of(schema) == Kind::path_tokens && lane % 2 == 0);
+        const bool is_path = meaning_of(schema) == Meaning::paths ||
+                             (meaning_of(schema) == Meaning::path_tokens && lane % 2 == 0);
         const auto text = id == 0   ? std::string()
                           : is_path ? texts.of_path(id)
                                     : texts.of_token(id);
@@ -122,11 +120,11 @@ bool holds_one(const Value &value, ovstage_filter_op_t op, const Wanted &wanted,
     const Schema &schema = value.schema;
     if (!can_have(schema, op, wanted))
         return false;
-    if (kind_of(schema) == Kind::text)
+    if (meaning_of(schema) == Meaning::text)
         return text_holds(std::string(value.bytes.begin(), value.bytes.end()), op, wanted.text,
                           false);
     for (size_t at = 0; at < value.bytes.size(); at += schema.width()) {
-        if (kind_of(schema) == Kind::numbers
+        if (meaning_of(schema) == Meaning::numbers
                 ? numbers_hold(schema, value.bytes.data() + at, op, wanted)
                 : ids_hold(schema, value.bytes.data() + at, op, wanted, texts))
             return true;
@@ -138,7 +136,7 @@ bool holds_one(const Value &value, ovstage_filter_op_t op, const Wanted &wanted,
 
 bool can_have(const Schema &schema, ovstage_filter_op_t op, const Wanted &wanted)
 {
-    if (kind_of(schema) != Kind::numbers)
+    if (meaning_of(schema) != Meaning::numbers)
         return true;
     if (op == OVSTAGE_FILTER_OP_PREFIX || (wanted.is_word && schema.code != kDLBool) ||
         (wanted.numbers.size() != 1 && wanted.numbers.size() != schema.lanes))

@@ -12,6 +12,10 @@
 namespace model
 {
 
+// What the elements of a column stand for.
+enum class Meaning { tokens, paths, path_tokens, text, numbers };
+Meaning meaning_of(const Schema &schema);
+
 // A value as it is passed, and the numbers that it stands for, if it is made of numbers.
 struct Wanted {
     std::string text;

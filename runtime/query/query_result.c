@@ -60,6 +60,11 @@ static bool fr_query_has_key(const fr_judged *judged, const fr_predicate *carrie
     return false;
 }
 
+static bool fr_reserved_is_computed(fr_reserved reserved)
+{
+    return reserved >= FR_RESERVED_PATH && reserved <= FR_RESERVED_ACTIVE;
+}
+
 static bool fr_query_has(const fr_judged *judged, const fr_query *query, const fr_query_bits *bits,
                          ovx_token_t token, const fr_attribute *attribute)
 {
@@ -67,7 +72,7 @@ static bool fr_query_has(const fr_judged *judged, const fr_query *query, const f
                                   .reserved = fr_access_reserved(judged->stage->access, token),
                                   .attribute = attribute,
                                   .op = OVSTAGE_FILTER_OP_HAS};
-    bool computed = carries.reserved >= FR_RESERVED_PATH && carries.reserved <= FR_RESERVED_ACTIVE;
+    bool computed = fr_reserved_is_computed(carries.reserved);
     if (carries.reserved == FR_RESERVED_ACTIVE || (!computed && !attribute))
         return false;
     if (!computed && bits->words && fr_keys_about(attribute) < query->count)
@@ -91,11 +96,16 @@ static void fr_query_result_asked(const fr_judged *judged, const fr_query *query
     }
 }
 
+/* Recorded ones: refused writes and floors may have entered names of others (D14). */
 static void fr_query_result_known(const fr_judged *judged, const fr_query *query,
                                   const fr_query_bits *bits, fr_query_result *result)
 {
     for (uint32_t i = 0; i < result->capacity; i++) {
         const fr_attribute *attribute = fr_store_attribute_at(judged->stage->store, i);
+#ifndef FR_MUTATE_RESULT_TELLS_COMPUTED
+        if (fr_reserved_is_computed(fr_access_reserved(judged->stage->access, attribute->token)))
+            continue;
+#endif
         if (fr_query_has(judged, query, bits, attribute->token, attribute))
             result->tokens[result->count++] = attribute->token;
     }

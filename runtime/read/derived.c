@@ -169,6 +169,11 @@ ovstage_api_status_t fr_derived_read(fr_read *read, const fr_read_name *name,
     if (read->bounds.is_range || query->count == 0)
         return OVSTAGE_OK;
     bool is_array = name->derived == FR_RESERVED_CHILDREN;
+    /* The name has a floor, whoever entered it. */
+    const fr_attribute *attribute = fr_store_attribute_find(stage->store, name->token);
+#ifdef FR_MUTATE_DERIVED_TELLS_BASE
+    attribute = NULL;
+#endif
     fr_derived *derived = fr_derived_make(&stage->allocator, query->count, is_array);
     fr_read_part *part = NULL;
     bool enough = derived && fr_derived_fill(derived, read, name->derived);
@@ -191,7 +196,7 @@ ovstage_api_status_t fr_derived_read(fr_read *read, const fr_read_name *name,
                        is_array ? OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID : OVSTAGE_SEMANTIC_NONE,
                    .is_array = is_array},
         .ordinal = read->bounds.end,
-        .floor = record->base,
+        .floor = attribute ? fr_floor_effective(record, attribute->index) : record->base,
         .count = derived->row_count,
         .all_prims = derived->row_count == query->count,
         .positions = derived->positions,

@@ -1,4 +1,5 @@
-// Columns that are computed, and filters while prims come and go: R140, R141, D4, D6, D13, D26.
+// Columns that are computed, and filters while prims come and go: R82, R140, R141, D4, D6, D13,
+// D14, D26.
 #include "tests/support/filters.h"
 
 #include <atomic>
@@ -131,6 +132,31 @@ TEST_F(BuiltinTest, R141_active_is_neither_read_nor_filtered_by)
     ovstage_query_handle_t query = 0;
     refused(submit(stage, {{"usd-active", OVSTAGE_FILTER_OP_IN, {"true"}}}, &query),
             OVSTAGE_ERROR_NOT_SUPPORTED);
+}
+
+// Whoever has named them: a seal, or a write that was refused.
+TEST_F(BuiltinTest, D14_computed_columns_are_no_recorded_ones_of_a_match)
+{
+    make({"/a", "/a/b"}, 1);
+    stage.finish(stage.seal(2, OVSTAGE_SCOPE_INCLUDE, {stage.token("usd-path")}));
+    ovstage_query_handle_t query = stage.query({"/a/b"});
+    Payload ids(std::vector<uint64_t>{1}, u64(), {1});
+    refused(write(stage, query, stage.token("usd-parent"), 3, ids.data),
+            OVSTAGE_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(found(stage, query).attributes, std::set<std::string>{"x"});
+    EXPECT_EQ(found(stage, client::query(stage, {})).attributes, std::set<std::string>{"x"});
+}
+
+TEST_F(BuiltinTest, R82_groups_of_computed_columns_tell_the_floors_of_their_names)
+{
+    make({"/a", "/a/b"}, 1);
+    stage.finish(stage.seal(2));
+    stage.finish(stage.seal(5, OVSTAGE_SCOPE_INCLUDE, {stage.token("usd-path")}));
+    ovx_token_t path = stage.token("usd-path"), parent = stage.token("usd-parent");
+    Snapshot both(stage, stage.query({"/a/b"}), {path, parent}, 9);
+    ASSERT_EQ(both.groups.size(), 2u);
+    for (const ovstage_read_group_t &group : both.groups)
+        EXPECT_EQ(group.meta.attribute_write_floor_ordinal, group.attribute == path ? 5u : 2u);
 }
 
 // New prims are found and come in order, whatever was found before.

@@ -161,6 +161,9 @@ ovx_primpath_t fr_judged_parent(const fr_judged *judged, uint32_t prim)
     const fr_dictionary *dictionary = judged->stage->dictionary;
     ovx_primpath_t parent = fr_dictionary_path_parent(dictionary, prim);
     bool is_root = parent == 0 || fr_dictionary_path_parent(dictionary, parent) == 0;
+#ifdef FR_MUTATE_PARENT_NEED_NOT_EXIST
+    return is_root ? OVX_INVALID_PRIMPATH : parent;
+#endif
     return !is_root && fr_judged_exists(judged, (uint32_t)parent) ? parent : OVX_INVALID_PRIMPATH;
 }
 

@@ -178,6 +178,10 @@ bool fr_token_index_write(fr_store *store, const fr_write *write)
     ovx_token_t name = write->attribute->token;
     if (name != store->config.token_columns[0] && name != store->config.token_columns[1])
         return true;
+#ifdef FR_MUTATE_TOKENS_FORGET_COPIES
+    if (write->prims_entered)
+        return true;
+#endif
     fr_token_index *index = fr_token_index_of(store);
     return index && fr_token_index_add(index, write);
 }

@@ -55,7 +55,16 @@ int Client::prim_of(const std::string &text)
         fail("no path");
     paths.push_back(path);
     path_texts.push_back(text);
-    return prim_by_path[text] = static_cast<int>(paths.size()) - 1;
+    const int prim = static_cast<int>(paths.size()) - 1;
+    prim_by_id_[path] = prim;
+    enter_child(prim);
+    return prim_by_path[text] = prim;
+}
+
+int Client::prim_of(ovx_primpath_t path)
+{
+    const auto known = prim_by_id_.find(path);
+    return known == prim_by_id_.end() ? prim_of(*text_of_path(path)) : known->second;
 }
 
 int Client::find_prim(const std::string &text) const
@@ -92,7 +101,7 @@ uint64_t Client::expression_id(uint64_t symbol) const
 
 void Client::intern(EntryStep &entry) const
 {
-    const Schema &schema = entry.schema;
+    const Schema schema = stored(entry.name, entry.schema);
     const Meaning meaning = meaning_of(schema);
     if (meaning == Meaning::numbers || meaning == Meaning::text)
         return;
@@ -352,7 +361,7 @@ std::vector<Entry> entries_of(const Step &step, const std::vector<int> &of_query
     for (const EntryStep &given : step.entries) {
         Entry entry;
         entry.attribute = names[given.name].attribute;
-        entry.schema = given.schema;
+        entry.schema = stored(given.name, given.schema);
         entry.looked_at = !prims.empty();
         const std::vector<size_t> starts = given.row_starts();
         if (given.defect == Defect::none && !prims.empty() && !is_outside(step, of_query)) {
@@ -372,10 +381,13 @@ std::set<ovstage_api_status_t> refusals(const Step &step, const std::vector<int>
     const std::vector<int> prims = addressed(step, of_query);
     std::set<ovstage_api_status_t> statuses;
     std::set<int> attributes;
+    if (is_unsupported(step))
+        statuses.insert(OVSTAGE_ERROR_NOT_SUPPORTED);
     if (is_outside(step, of_query))
         statuses.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     for (const EntryStep &entry : step.entries) {
-        if (!attributes.insert(names[entry.name].attribute).second)
+        if (!attributes.insert(names[entry.name].attribute).second ||
+            (!prims.empty() && !is_storable(entry.name, entry.schema)))
             statuses.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
         if (prims.empty() || entry.defect == Defect::none)
             continue;

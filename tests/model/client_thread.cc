@@ -247,8 +247,26 @@ void ThreadBody::fetch(ovstage_read_handle_t handle, const Step &step, Event &ev
         fail("release_read: ", last_error());
 }
 
+// A filter sees all that was accepted before it (D23), so all of that has run. 0: there is no room
+// for one.
+ovstage_op_id_t ThreadBody::see_all() const
+{
+    ovstage_query_handle_t query = 0;
+    const auto result = ovstage_query(client_.instance, nullptr, nullptr, 0, &query);
+    if (result.status == OVSTAGE_ERROR_QUEUE_FULL)
+        return 0;
+    if (result.status != OVSTAGE_OK ||
+        ovstage_wait_op(client_.instance, result.op_index, OVSTAGE_TIMEOUT_INFINITE, nullptr) !=
+            OVSTAGE_OK ||
+        ovstage_release_query(client_.instance, query).status != OVSTAGE_OK)
+        fail("a query of all prims: ", last_error());
+    return result.op_index;
+}
+
 void ThreadBody::read(const Step &step, Event &event, flyrail_snapshot_t snapshot)
 {
+    const bool is_of_computed = std::any_of(step.names.begin(), step.names.end(), is_computed);
+    event.from = is_of_computed ? see_all() : 0;
     std::vector<ovx_token_t> tokens;
     for (int name : step.names)
         tokens.push_back(client_.tokens[static_cast<size_t>(name)]);
@@ -266,6 +284,7 @@ void ThreadBody::read(const Step &step, Event &event, flyrail_snapshot_t snapsho
     event.text = last_error();
     if (result.status == OVSTAGE_OK)
         fetch(handle, step, event);
+    event.until = is_of_computed ? next_id() : 0;
 }
 
 // An op behind it tells what had been accepted by then.

@@ -10,9 +10,18 @@ namespace model
 namespace
 {
 
-// All is sealed, and read.
+bool names_reserved(const Step &step)
+{
+    const auto is_reserved = [](int name) { return name >= type_name; };
+    return std::any_of(step.names.begin(), step.names.end(), is_reserved) ||
+           std::any_of(step.entries.begin(), step.entries.end(),
+                       [&](const EntryStep &entry) { return is_reserved(entry.name); });
+}
+
+// All is sealed, and read: what is reserved only if the program is about it.
 Program ending_of(const Program &program)
 {
+    const bool all = std::any_of(program.steps.begin(), program.steps.end(), names_reserved);
     Program ending;
     Step seal;
     seal.what = Do::advance;
@@ -23,7 +32,7 @@ Program ending_of(const Program &program)
         read.what = Do::read;
         read.query = static_cast<int>(q);
         read.ordinal = UINT64_MAX;
-        for (int name = 0; name < name_count; name++)
+        for (int name = 0; name < (all ? active_name : type_name); name++)
             read.names.push_back(name);
         ending.steps.push_back(read);
     }

@@ -43,7 +43,9 @@ struct Event {
     bool is_filled = false;                           // a map's group was fetched
     Schema schema;                                    // and has this, but for its role
     std::vector<Bytes> filled;                        // a commit's, by position
-    ovstage_op_id_t until = 0; // a filter, a lookup, a computation: it was complete before this one
+    ovstage_op_id_t from = 0; // a read of computed columns: all before this one had run
+    // That, a filter, a lookup, a computation: it was complete before this one.
+    ovstage_op_id_t until = 0;
     ovstage_op_id_t begun = 0; // of a read of world transforms: the call came after all before this
     std::vector<const Event *> deps; // of a task
     std::vector<Ordinal> floors;     // a snapshot: those accepted (set by the judge)
@@ -100,6 +102,7 @@ class ThreadBody
     ovstage_op_id_t next_id() const;
     void task(const Step &step, Event &event);
     void read(const Step &step, Event &event, flyrail_snapshot_t snapshot = 0);
+    ovstage_op_id_t see_all() const;
     void open_snapshot(const Step &step);
     void snapshot(const Step &step);
     void fetch(ovstage_read_handle_t handle, const Step &step, Event &event);
@@ -112,7 +115,8 @@ class Judge
 {
   public:
     Judge(Client &client, Tasks &tasks)
-        : client_(client), program_(client.program), tasks_(tasks), model_(attribute_count)
+        : client_(client), program_(client.program), tasks_(tasks),
+          model_(attribute_count, recorded_attribute_count)
     {
     }
     void replay(std::vector<Event *> events);
@@ -158,6 +162,9 @@ class Judge
     std::vector<Unsettled> merged_; // changes that ranges do not show
     std::vector<FailedRead> failed_reads_;
     std::vector<OpenFilter> filters_;
+    std::vector<OpenFilter> computed_reads_;    // wanted: prims that exist
+    std::map<int, ovstage_op_id_t> touched_at_; // prims, the last time
+    ovstage_op_id_t now_ = 0;                   // what is replayed
     std::vector<OpenLookup> lookups_;
     std::vector<DerivedRow> derived_rows_;
     std::vector<const Event *> computed_; // at sealed ordinals, in the order accepted
@@ -180,6 +187,9 @@ class Judge
     void touch(const std::vector<int> &prims);
     void close_all(ovstage_op_id_t id);
     void check_filter(const OpenFilter &filter);
+    bool is_unsure(const OpenFilter &filter, int prim) const;
+    void open_computed(const Event &event);
+    void check_computed(const OpenFilter &open);
     void read(const Event &event);
     void row(const Event &event, int n, uint32_t position, int prim, bool settled);
     bool is_changed(const Event &event, int attribute);

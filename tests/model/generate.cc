@@ -66,7 +66,7 @@ Step Generator::write()
         entries = 1;
     }
     for (uint32_t e = 0; e < entries; e++) {
-        int name = some_name();
+        int name = any_name(2);
         bool taken = false;
         for (int other : chosen)
             taken = taken || names[other].attribute == names[name].attribute;
@@ -130,7 +130,7 @@ Step Generator::remove()
     if (chance(30))
         return step;
     for (uint32_t n = 1 + below(3); n > 0; n--)
-        step.names.push_back(some_name());
+        step.names.push_back(any_name(2));
     return step;
 }
 
@@ -143,7 +143,7 @@ Step Generator::map()
     step.mode = chance(10) ? FLYRAIL_WRITE_INSERT : FLYRAIL_WRITE_UPSERT;
     step.finds_schema = chance(30);
     EntryStep entry;
-    entry.name = some_name();
+    entry.name = any_name(2);
     entry.schema = some_schema(names[entry.name].attribute);
     if (step.query < 0 && entry.schema.is_array) // that would need as many lengths
         step.query = 0;
@@ -179,16 +179,11 @@ Step Generator::structure()
         if (!step.predicates.empty() && chance(60))
             step.pick = 0;
         for (uint32_t n = chance(80) ? 0 : 1 + below(2); n > 0; n--)
-            step.names.push_back(some_name());
+            step.names.push_back(any_name(10));
     }
     if (step.what == Do::lookup)
         step.query = static_cast<int>(below(static_cast<uint32_t>(program_.queries.size())));
-    if (step.what != Do::clone)
-        return step;
-    step.ordinal = now_ + below(4);
-    for (uint32_t target = 1 + below(2); target > 0; target--)
-        step.deps.push_back(below(1000));
-    return step;
+    return step.what == Do::clone ? clone() : step;
 }
 
 // Mostly of a moment that is sealed, to an ordinal near it.
@@ -216,7 +211,7 @@ Step Generator::advance()
     } else {
         step.scope = kind < 9 ? OVSTAGE_SCOPE_INCLUDE : OVSTAGE_SCOPE_EXCLUDE;
         for (uint32_t n = below(4); n > 0; n--)
-            step.names.push_back(some_name());
+            step.names.push_back(any_name(10));
         if (step.scope == OVSTAGE_SCOPE_INCLUDE && step.names.empty())
             step.names.push_back(0);
     }
@@ -240,7 +235,7 @@ Step Generator::read()
         step.start = step.ordinal > wide ? step.ordinal - wide : 0;
     }
     for (uint32_t n = 1 + below(chance(60) ? 1 : 4); n > 0; n--) {
-        int name = some_name();
+        int name = any_name(15);
         bool taken = false;
         for (int other : step.names)
             taken = taken || other == name;
@@ -279,7 +274,7 @@ Step Generator::other()
     step.pick = below(1000);
     step.query = static_cast<int>(below(static_cast<uint32_t>(program_.queries.size())));
     if (chance(70))
-        step.names.push_back(some_name());
+        step.names.push_back(any_name(10));
     return step;
 }
 
@@ -450,16 +445,26 @@ Program Generator::make()
     discards_ = chance(30);
     small_values_ = chance(50);
     computes_ = !is_steady && !is_spawned && chance(25);
-    for (int a = 0; a < attribute_count; a++)
+    reserved_ = chance(30);
+    for (int a = 0; a < recorded_attribute_count; a++)
         schema_of_.push_back(a == local_attribute || a == world_attribute ? matrices
                              : a == reset_attribute                       ? flags
-                                                    : static_cast<int>(below(schema_count)));
+                             : a == type_attribute                        ? one_token
+                             : a == schemas_attribute                     ? tokens
+                                                      : static_cast<int>(below(schema_count)));
     if (structure_ && chance(60)) { // paths, which clones redirect, and texts of some
         static const int schemas_of_paths[] = {relations, connections, expressions};
         schema_of_[below(4)] = schemas_of_paths[below(3)];
     }
+    const bool is_copied = structure_ && !is_steady && !is_spawned && !large && chance(12);
+    if (is_copied)
+        program_.prim_count = 8 + static_cast<int>(below(30));
     for (uint32_t q = 2 + below(4); q > 0; q--)
         add_query();
+    if (is_copied) {
+        make_copies(3 + below(6));
+        return program_;
+    }
     if (computes_) {
         add_query_of_all();
         for (int name : {world_name, local_name}) {

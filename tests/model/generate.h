@@ -10,8 +10,8 @@
 namespace model
 {
 
-// Writes a program. generate.cc: its steps; generate_spawned.cc: of prims that are made one by one;
-// generate_data.cc: schemas, rows, values.
+// Writes a program. generate.cc: its steps; generate_spawned.cc: of prims that are made one by one,
+// or cloned; generate_data.cc: schemas, rows, values.
 class Generator
 {
   public:
@@ -23,8 +23,9 @@ class Generator
 
   private:
     static constexpr uint32_t schema_count = 27, fixed_schemas = 15;
-    static constexpr int matrices = 4, flags = 10; // by number
-    static constexpr int relations = 17, connections = 20, expressions = 23;
+    static constexpr int matrices = 4, flags = 10, one_token = 3; // by number
+    static constexpr int relations = 17, connections = 20, tokens = 21, assets = 22,
+                         expressions = 23;
     static const Schema schemas[schema_count];
 
     std::mt19937_64 random_;
@@ -34,7 +35,7 @@ class Generator
     int favourite_ = -1;         // a name
     bool single_schema_ = false, deletes_ = false, maps_ = false, structure_ = false;
     bool snapshots_ = false, extended_ = false, small_values_ = false, discards_ = false;
-    bool computes_ = false;
+    bool computes_ = false, reserved_ = false;
 
     uint32_t below(uint32_t limit)
     {
@@ -50,9 +51,20 @@ class Generator
     {
         if (favourite_ >= 0 && chance(80))
             return favourite_;
+        if (reserved_ && chance(30))
+            return type_name + static_cast<int>(below(2));
         if (computes_ && chance(70))
-            return name_count - 1 - static_cast<int>(below(4));
+            return local_name + static_cast<int>(below(4));
         return static_cast<int>(below(plain_name_count));
+    }
+    int some_computed_name()
+    {
+        return path_name + static_cast<int>(below(chance(5) ? 4 : 3));
+    }
+    // Now and then one that is computed, so many of a hundred.
+    int any_name(uint32_t percent)
+    {
+        return reserved_ && chance(percent) ? some_computed_name() : some_name();
     }
     Ordinal some_ordinal();
     Schema some_schema(int attribute);
@@ -69,6 +81,7 @@ class Generator
     uint64_t small_value(const Schema &schema);
     Wanted wanted(const Schema &schema);
     Predicate predicate();
+    Predicate computed_predicate();
     Step map();
     Step session();
     Step structure();
@@ -86,6 +99,9 @@ class Generator
     void seal_now();
     Step old_read();
     void make_spawned();
+    Step clone();
+    Step find_copies(int name);
+    void make_copies(uint32_t rounds);
     void make_frames(uint32_t frames);
     void add_query_of_all();
 };

@@ -37,8 +37,17 @@ const Schema Generator::schemas[schema_count] = {
     {kDLFloat, 32, 3, OVSTAGE_SEMANTIC_NORMAL, true},
 };
 
+// Of what is reserved or computed mostly the one that it must have.
 Schema Generator::some_schema(int attribute)
 {
+    if (attribute >= type_attribute) {
+        Schema schema = schemas[chance(4) ? static_cast<int>(below(schema_count))
+                                : attribute == schemas_attribute ? tokens
+                                                                 : one_token];
+        if (chance(40))
+            schema.semantic = OVSTAGE_SEMANTIC_NONE;
+        return schema;
+    }
     uint32_t index = static_cast<uint32_t>(schema_of_[static_cast<size_t>(attribute)]);
     if (!single_schema_ && chance(12))
         index = below(schema_count);
@@ -206,12 +215,32 @@ Wanted Generator::wanted(const Schema &schema)
     return wanted;
 }
 
+// About paths, and parts of some.
+Predicate Generator::computed_predicate()
+{
+    Predicate predicate;
+    predicate.name = some_computed_name();
+    predicate.op = static_cast<ovstage_filter_op_t>(below(OVSTAGE_FILTER_OP_GE + 1));
+    for (uint32_t n = chance(90) ? 1 + below(3) : 0; n > 0; n--) {
+        Wanted wanted;
+        wanted.text = path_of(static_cast<int>(below(static_cast<uint32_t>(program_.prim_count))));
+        if (chance(30))
+            wanted.text += "/c" + std::to_string(below(3)); // what clones make
+        if (chance(predicate.op == OVSTAGE_FILTER_OP_IN ? 5 : 50))
+            wanted.text.resize(below(static_cast<uint32_t>(wanted.text.size()) + 1));
+        predicate.values.push_back(wanted);
+    }
+    return predicate;
+}
+
 Predicate Generator::predicate()
 {
     static const ovstage_filter_op_t operators[] = {
         OVSTAGE_FILTER_OP_HAS,      OVSTAGE_FILTER_OP_IN, OVSTAGE_FILTER_OP_IN,
         OVSTAGE_FILTER_OP_CONTAINS, OVSTAGE_FILTER_OP_LT, OVSTAGE_FILTER_OP_LE,
         OVSTAGE_FILTER_OP_GT,       OVSTAGE_FILTER_OP_GE};
+    if (reserved_ && chance(30))
+        return computed_predicate();
     Predicate predicate;
     predicate.name = some_name();
     const Schema &schema =

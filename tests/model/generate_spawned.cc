@@ -57,6 +57,8 @@ void Generator::make_spawned()
     single_schema_ = true;
     favourite_ = static_cast<int>(below(4));
     schema_of_[static_cast<size_t>(favourite_)] = static_cast<int>(below(fixed_schemas));
+    if (reserved_ && chance(50))
+        favourite_ = type_name;
     for (uint32_t prim = 0; prim < count; prim++) {
         program_.steps.push_back(spawned_write(1 + prim));
         if (prim < least || chance(70))
@@ -79,6 +81,60 @@ void Generator::make_spawned()
             program_.steps.push_back(some_step());
         if (chance(50))
             program_.steps.push_back(old_read());
+    }
+}
+
+Step Generator::clone()
+{
+    Step step;
+    step.what = Do::clone;
+    step.pick = below(1000);
+    step.ordinal = now_ + below(4);
+    for (uint32_t target = 1 + below(2); target > 0; target--)
+        step.deps.push_back(below(1000));
+    return step;
+}
+
+// All prims, or those with a value.
+Step Generator::find_copies(int name)
+{
+    Step step;
+    step.what = Do::filter;
+    step.query = -1;
+    if (chance(50))
+        return step;
+    Predicate predicate;
+    predicate.name = name;
+    predicate.op = chance(50) ? OVSTAGE_FILTER_OP_IN : OVSTAGE_FILTER_OP_CONTAINS;
+    predicate.values = {wanted(schemas[schema_of_[static_cast<size_t>(names[name].attribute)]])};
+    step.predicates.push_back(predicate);
+    return step;
+}
+
+// Ids of paths and of texts in prims that are cloned again and again, and found by them.
+void Generator::make_copies(uint32_t rounds)
+{
+    static const int schemas_of_ids[] = {relations, connections, expressions, tokens, assets};
+    add_query_of_all();
+    single_schema_ = true;
+    schema_of_[0] = schemas_of_ids[below(5)];
+    for (; rounds > 0; rounds--) {
+        const int name = chance(50) ? 0 : type_name + static_cast<int>(below(2));
+        program_.steps.push_back(plain_write(name, chance(50) ? 0 : 1 + below(1000)));
+        program_.steps.back().ordinal = now_ + 1;
+        if (chance(50))
+            seal_now();
+        program_.steps.push_back(clone());
+        if (chance(20))
+            program_.steps.push_back(some_step());
+        now_ += 3;
+        seal_now();
+        program_.steps.push_back(find_copies(name));
+        program_.steps.push_back(read());
+        Step &step = program_.steps.back();
+        step.query = -1;
+        step.names = {name};
+        step.ordinal = std::max(step.ordinal, now_);
     }
 }
 

@@ -9,7 +9,7 @@ std::vector<int> Judge::prims_of(const Event &event)
 {
     std::vector<int> prims;
     for (ovx_primpath_t path : event.paths)
-        prims.push_back(client_.prim_of(*client_.text_of_path(path)));
+        prims.push_back(client_.prim_of(path));
     return prims;
 }
 
@@ -52,6 +52,8 @@ void Judge::map(const Event &event)
     const Step &step = *event.step;
     const std::vector<int> prims = prims_of(event);
     Entry entry = entry_of_map(step, prims);
+    if (is_unfit(step, prims))
+        fail("accepted: ", step.text());
     const Verdict verdict =
         model_.judge_map(entry, prims, step.finds_schema, step.ordinal, step.mode);
     must_fail(event, verdict);
@@ -111,8 +113,12 @@ void Judge::task(const Event &event) const
 
 void Judge::touch(const std::vector<int> &prims)
 {
-    for (OpenFilter &filter : filters_)
-        filter.touched.insert(prims.begin(), prims.end());
+    for (std::vector<OpenFilter> *open : {&filters_, &computed_reads_}) {
+        for (OpenFilter &filter : *open)
+            filter.touched.insert(prims.begin(), prims.end());
+    }
+    for (int prim : prims)
+        touched_at_[prim] = now_;
 }
 
 void Judge::filter(const Event &event)
@@ -138,6 +144,12 @@ void Judge::close_all(ovstage_op_id_t id)
         check_lookup(lookups_[k]);
         lookups_.erase(lookups_.begin() + static_cast<std::ptrdiff_t>(k));
     }
+    for (size_t k = computed_reads_.size(); k-- > 0;) {
+        if (computed_reads_[k].event->until > id)
+            continue;
+        check_computed(computed_reads_[k]);
+        computed_reads_.erase(computed_reads_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
     for (size_t k = filters_.size(); k-- > 0;) {
         if (filters_[k].event->until > id)
             continue;
@@ -157,7 +169,8 @@ void Judge::check_filter(const OpenFilter &filter)
     const bool is_related = step.pick % 6 == 3 || step.pick % 6 == 4;
     const bool other_touched = filter.touched.count(client_.find_prim(client_.named_by(step))) != 0;
     for (int prim = 0; prim < static_cast<int>(client_.paths.size()); prim++) {
-        if (filter.touched.count(prim) != 0 || (is_related && other_touched))
+        if (filter.touched.count(prim) != 0 || (is_related && other_touched) ||
+            is_unsure(filter, prim))
             continue;
         if (filter.wanted.count(prim) != found.count(prim))
             fail("prim ", client_.path_texts[static_cast<size_t>(prim)],
@@ -200,6 +213,9 @@ void Judge::replay(std::vector<Event *> events)
 void Judge::replay_one(Event &event)
 {
     const Step &step = *event.step;
+    now_ = event.id;
+    if (is_unsupported(step))
+        fail("accepted: ", step.text());
     switch (step.what) {
     case Do::write:
         write(event);
@@ -281,7 +297,7 @@ void Judge::allow_map(const Event &event, std::set<ovstage_api_status_t> &allowe
     const Entry entry = entry_of_map(step, prims);
     if (step.ordinal <= model_.floor(entry.attribute))
         allowed.insert(OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
-    if (step.finds_schema || model_.ever_conflicts(entry, step.ordinal))
+    if (step.finds_schema || is_unfit(step, prims) || model_.ever_conflicts(entry, step.ordinal))
         allowed.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     if (step.mode == FLYRAIL_WRITE_INSERT && model_.ever_existed(prims, step.ordinal))
         allowed.insert(OVSTAGE_ERROR_PRIM_NOT_FOUND);
@@ -291,6 +307,8 @@ void Judge::check_refused(const Event &event)
 {
     const Step &step = *event.step;
     std::set<ovstage_api_status_t> allowed;
+    if (is_unsupported(step))
+        allowed.insert(OVSTAGE_ERROR_NOT_SUPPORTED);
     if (step.what == Do::write) {
         allow_write(event, allowed);
     } else if (step.what == Do::map) {

@@ -106,10 +106,12 @@ void Judge::read(const Event &event)
         const bool settled = event.ordinal <= model_.floor(attribute);
         if (!settled)
             failed.open.push_back(attribute);
-        for (uint32_t position = 0; event.status == OVSTAGE_OK && position < prims.size();
+        for (uint32_t position = 0;
+             event.status == OVSTAGE_OK && position < prims.size() && !is_computed(step.names[n]);
              position++)
             row(event, static_cast<int>(n), position, prims[position], settled);
     }
+    open_computed(event);
     if (event.status != OVSTAGE_OK)
         failed_reads_.push_back(failed);
 }

@@ -21,9 +21,10 @@ std::string Schema::text() const
     return out.str();
 }
 
-Model::Model(int attribute_count)
-    : log_(static_cast<size_t>(attribute_count)), taken_back_(log_.size()), seals_(log_.size()),
-      entered_(log_.size()), deleted_(log_.size()), own_(log_.size(), 0)
+Model::Model(int attribute_count, int recorded_count)
+    : log_(static_cast<size_t>(recorded_count)), taken_back_(log_.size()),
+      seals_(static_cast<size_t>(attribute_count)), entered_(seals_.size()),
+      deleted_(seals_.size()), own_(seals_.size(), 0)
 {
 }
 
@@ -75,6 +76,8 @@ void Model::raise(Ordinal ordinal, ovstage_scope_t scope, const std::set<int> &a
 const Model::Events &Model::events(int attribute, int prim) const
 {
     static const Events none;
+    if (static_cast<size_t>(attribute) >= log_.size())
+        return none;
     const auto &keys = log_[static_cast<size_t>(attribute)];
     auto found = keys.find(prim);
     return found == keys.end() ? none : found->second;
@@ -94,6 +97,8 @@ Model::Events Model::events_by(int attribute, int prim, size_t turns) const
 const Model::Events &Model::events_taken_back(int attribute, int prim) const
 {
     static const Events none;
+    if (static_cast<size_t>(attribute) >= log_.size())
+        return none;
     const auto &keys = taken_back_[static_cast<size_t>(attribute)];
     auto found = keys.find(prim);
     return found == keys.end() ? none : found->second;
@@ -131,19 +136,37 @@ std::optional<Value> Model::at(int attribute, int prim, Ordinal ordinal) const
     return last && !last->value.is_delete ? std::optional<Value>(last->value) : std::nullopt;
 }
 
+bool Model::lives(int attribute, int prim, Ordinal ordinal) const
+{
+    const Event *last = newest(events(attribute, prim), ordinal);
+    return last && !last->value.is_delete;
+}
+
 bool Model::exists(int prim, Ordinal ordinal) const
 {
-    for (size_t attribute = 0; attribute < log_.size(); attribute++) {
-        if (at(static_cast<int>(attribute), prim, ordinal))
+    for (int a = 0; a < static_cast<int>(log_.size()); a++) {
+        if (lives(a, prim, ordinal))
             return true;
     }
     return false;
 }
 
+bool Model::is_settled(int prim, const std::function<bool(size_t op)> &is_complete) const
+{
+    for (int a = 0; a < static_cast<int>(log_.size()); a++) {
+        const Events &of_key = events(a, prim);
+        if (!events_taken_back(a, prim).empty() ||
+            !std::all_of(of_key.begin(), of_key.end(),
+                         [&](const Event &event) { return is_complete(event.op); }))
+            return false;
+    }
+    return true;
+}
+
 bool Model::exists_sealed(int prim) const
 {
     for (int a = 0; a < static_cast<int>(log_.size()); a++) {
-        if (at(a, prim, floor(a)))
+        if (lives(a, prim, floor(a)))
             return true;
     }
     return false;
@@ -292,6 +315,8 @@ bool Model::ever_conflicts(const Entry &entry, Ordinal ordinal) const
 
 bool Model::is_any_alive(int attribute, const std::function<bool(const Schema &)> &fits) const
 {
+    if (static_cast<size_t>(attribute) >= log_.size())
+        return false;
     const auto &keys = log_[static_cast<size_t>(attribute)];
     return std::any_of(keys.begin(), keys.end(), [&](const auto &key) {
         const auto value = at(attribute, key.first, UINT64_MAX);
@@ -303,6 +328,8 @@ std::set<Schema> Model::schemas_ever(int attribute) const
 {
     const std::vector<Schema> &entered = entered_[static_cast<size_t>(attribute)];
     std::set<Schema> schemas(entered.begin(), entered.end());
+    if (static_cast<size_t>(attribute) >= log_.size())
+        return schemas;
     for (const auto *log : {&log_, &taken_back_}) {
         for (const auto &[prim, of_key] : (*log)[static_cast<size_t>(attribute)]) {
             for (const Event &event : of_key) {
@@ -349,7 +376,7 @@ bool Model::demand_fails(flyrail_write_mode_t mode, int attribute, int prim, Ord
     case FLYRAIL_WRITE_PRIMS_EXIST:
         return !exists(prim, ordinal);
     case FLYRAIL_WRITE_KEYS_EXIST:
-        return !at(attribute, prim, ordinal);
+        return !lives(attribute, prim, ordinal);
     default:
         return false;
     }
@@ -441,7 +468,7 @@ Verdict Model::judge_delete(const std::set<int> &attributes, const std::vector<i
     bool sealed = verdict.by_enqueue;
     for (int prim : prims) { // D3: what lives there then, or at the last sealed moment
         for (int a = 0; attributes.empty() && a < static_cast<int>(log_.size()); a++)
-            sealed |= ordinal <= floor(a) && (at(a, prim, ordinal) || at(a, prim, floor(a)));
+            sealed |= ordinal <= floor(a) && (lives(a, prim, ordinal) || lives(a, prim, floor(a)));
     }
     verdict.status = sealed ? OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION : OVSTAGE_OK;
     return verdict;
@@ -475,7 +502,7 @@ Verdict Model::judge_clone(int source, const std::vector<int> &subtree,
     std::set<int> made;
     for (size_t k = 0; k < subtree.size(); k++) {
         for (int a = 0; a < static_cast<int>(log_.size()); a++)
-            sealed |= ordinal <= floor(a) && at(a, subtree[k], ordinal);
+            sealed |= ordinal <= floor(a) && lives(a, subtree[k], ordinal);
         for (const std::vector<int> &copy : copies)
             verdict.conflict |= exists(copy[k], ordinal) || !made.insert(copy[k]).second;
     }

@@ -73,7 +73,8 @@ struct Verdict {
 class Model
 {
   public:
-    explicit Model(int attribute_count);
+    // The first ones are recorded; of others there are floors only.
+    Model(int attribute_count, int recorded_count);
 
     // --- in acceptance order; op: any number of the caller's own ---
     Verdict judge(const std::vector<Entry> &entries, Ordinal ordinal,
@@ -125,7 +126,10 @@ class Model
     // --- what keys are, by everything accepted so far ---
     // At an ordinal, sealed or not: its value, if it has one.
     std::optional<Value> at(int attribute, int prim, Ordinal ordinal) const;
+    bool lives(int attribute, int prim, Ordinal ordinal) const;
     bool exists(int prim, Ordinal ordinal) const;
+    // All that ever happened to the prim is complete, and none of it was taken back.
+    bool is_settled(int prim, const std::function<bool(size_t op)> &is_complete) const;
     // By what is sealed, each attribute by its own floor (R147).
     bool exists_sealed(int prim) const;
     // Of a read: latest(N); of a range: what its newest change in it left, a tombstone too.

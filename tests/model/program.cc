@@ -15,6 +15,12 @@ const Name names[name_count] = {
     {"omni:fabric:localMatrix", local_attribute},
     {"omni:resetXformStack", reset_attribute},
     {"omni:fabric:worldMatrix", world_attribute},
+    {"usd-prim-type", type_attribute},
+    {"usd-schemas", schemas_attribute},
+    {"usd-path", recorded_attribute_count},
+    {"usd-parent", recorded_attribute_count + 1},
+    {"usd-children", recorded_attribute_count + 2},
+    {"usd-active", recorded_attribute_count + 3},
 };
 
 const char *const words[word_count] = {"a", "b", "ab", "abc", "p0", "/p0", "/p0//*"};
@@ -39,6 +45,36 @@ const char *do_name(Do what)
 }
 
 } // namespace
+
+bool is_storable(int name, const Schema &given)
+{
+    const Schema wanted = {kDLUInt, 64, 1, OVSTAGE_SEMANTIC_TOKEN_ID, name == schemas_name};
+    if (name != type_name && name != schemas_name)
+        return true;
+    return given.same_storage(wanted) &&
+           (given.semantic == wanted.semantic || given.semantic == OVSTAGE_SEMANTIC_NONE);
+}
+
+Schema stored(int name, const Schema &given)
+{
+    Schema schema = given;
+    if ((name == type_name || name == schemas_name) && is_storable(name, given))
+        schema.semantic = OVSTAGE_SEMANTIC_TOKEN_ID;
+    return schema;
+}
+
+bool is_unsupported(const Step &step)
+{
+    const bool reads = step.what == Do::read || step.what == Do::read_snapshot;
+    const bool removes = step.what == Do::remove;
+    return std::any_of(step.entries.begin(), step.entries.end(),
+                       [](const EntryStep &entry) { return is_computed(entry.name); }) ||
+           std::any_of(step.predicates.begin(), step.predicates.end(),
+                       [](const Predicate &predicate) { return predicate.name == active_name; }) ||
+           std::any_of(step.names.begin(), step.names.end(), [&](int name) {
+               return (reads && name == active_name) || (removes && is_computed(name));
+           });
+}
 
 std::vector<std::pair<uint32_t, uint32_t>> elements_of(const EntryStep &entry, size_t query_count)
 {

@@ -162,17 +162,29 @@ struct Program {
     std::string text() const;
 };
 
-// Names: several of their own, and one column under two.
+// Names: several of their own, one column under two, and those that the contract reserves (R139):
+// first the recorded ones of them, then the computed ones.
 struct Name {
     const char *text;
     int attribute;
 };
-constexpr int attribute_count = 7;
-constexpr int name_count = 8;
+constexpr int attribute_count = 13, recorded_attribute_count = 9;
+constexpr int name_count = 14, recorded_name_count = 10;
 constexpr int plain_name_count = 6; // without resets and world transforms
 constexpr int local_name = 4, reset_name = 6, world_name = 7;
+constexpr int type_name = 8, schemas_name = 9;
+constexpr int path_name = 10, parent_name = 11, children_name = 12, active_name = 13;
 constexpr int local_attribute = 4, reset_attribute = 5, world_attribute = 6;
+constexpr int type_attribute = 7, schemas_attribute = 8;
 extern const Name names[name_count];
+inline bool is_computed(int name)
+{
+    return name >= recorded_name_count;
+}
+// What a column stores that is written so: those that are reserved take NONE for their role; false:
+// they cannot be written so (R115).
+Schema stored(int name, const Schema &given);
+bool is_storable(int name, const Schema &given);
 
 // Prims lie in a tree, so that most have ancestors that are there or not.
 std::string path_of(int prim);
@@ -187,6 +199,10 @@ Program generate(uint64_t seed);
 
 // Elements that an entry addresses: (element, payload row).
 std::vector<std::pair<uint32_t, uint32_t>> elements_of(const EntryStep &entry, size_t query_count);
+
+// It writes, maps or deletes what is computed, or reads or is about what there is not at all (R116,
+// R141).
+bool is_unsupported(const Step &step);
 
 // What the elements of a write stand for: the prims of its query, or of some positions of it. One
 // that the query does not have is left out.

@@ -11,7 +11,7 @@ namespace model
 {
 
 Runner::Runner(const Program &program, uint32_t workers)
-    : program_(program), workers_(workers), model_(attribute_count),
+    : program_(program), workers_(workers), model_(attribute_count, recorded_attribute_count),
       executed_floors_(attribute_count, 0), client_(program, workers)
 {
 }
@@ -88,6 +88,10 @@ void Runner::remove(const Step &step)
     const ovstage_enqueue_result_t result = client_.remove(step, client_.query_of(step));
     if (is_full(result.status))
         return;
+    if (is_unsupported(step)) {
+        check_unsupported(result, verdict.by_enqueue);
+        return;
+    }
     if (verdict.by_enqueue) {
         if (result.status != verdict.status || result.op_index != 0 || last_error().empty())
             fail("a delete at or below the floor: ", result.status, " (", last_error(), ")");

@@ -8,15 +8,6 @@ namespace model
 namespace
 {
 
-// Component by component (D6).
-bool is_before(const std::string &a, const std::string &b)
-{
-    const auto rank = [](char c) { return c == '/' ? 0 : static_cast<uint8_t>(c) + 1; };
-    return std::lexicographical_compare(
-        a.begin(), a.end(), b.begin(), b.end(),
-        [&](char left, char right) { return rank(left) < rank(right); });
-}
-
 // A predicate of a filter step; `named`: the path that it is about.
 struct Kind {
     const char *name; // nullptr: none at all
@@ -41,6 +32,11 @@ bool Client::matches(const Step &step, const Model &model, int prim) const
     const Texts texts = {[&](uint64_t id) { return text_of_token(id); },
                          [&](uint64_t id) { return text_of_path(id); }};
     for (const Predicate &predicate : step.predicates) {
+        if (is_computed(predicate.name)) {
+            if (!holds_computed(predicate, prim, exists))
+                return false;
+            continue;
+        }
         const auto value = model.at(names[predicate.name].attribute, prim, UINT64_MAX);
         if (!value || !holds(*value, predicate, texts))
             return false;
@@ -189,6 +185,10 @@ void Runner::filter(const Step &step)
     const auto result = client_.filter(step, client_.named_by(step), &query);
     if (is_full(result.status))
         return;
+    if (is_unsupported(step)) {
+        check_unsupported(result, false);
+        return;
+    }
     const std::vector<int> wanted = client_.matching(step, model_);
     const bool was_quiet = quiet_;
     Op &op = accepted(result, false);
@@ -220,8 +220,14 @@ void Runner::check_found(const Step &step, ovstage_query_handle_t query,
     for (int prim : wanted) {
         for (int a = 0; a < attribute_count; a++) {
             const bool asked = step.names.empty() || attributes_of(step).count(a) != 0;
-            if (asked && model_.at(a, prim, UINT64_MAX))
+            if (asked && model_.lives(a, prim, UINT64_MAX))
                 attributes.insert(a); // D14
+        }
+        for (int name : step.names) {
+            if (is_computed(name) &&
+                client_.holds_computed({name, OVSTAGE_FILTER_OP_HAS, {}}, prim,
+                                       [&](int other) { return model_.exists(other, UINT64_MAX); }))
+                attributes.insert(names[name].attribute);
         }
     }
     for (size_t k = 0; k < found.attribute_count; k++) {

@@ -10,11 +10,18 @@ Entry entry_of_map(const Step &step, const std::vector<int> &prims)
 {
     Entry entry;
     entry.attribute = names[step.entries[0].name].attribute;
-    entry.schema = step.entries[0].schema;
+    entry.schema = step.finds_schema ? step.entries[0].schema
+                                     : stored(step.entries[0].name, step.entries[0].schema);
     entry.looked_at = !prims.empty();
     for (int prim : prims)
         entry.rows[prim];
     return entry;
+}
+
+bool is_unfit(const Step &map, const std::vector<int> &prims)
+{
+    const EntryStep &entry = map.entries[0];
+    return !prims.empty() && !map.finds_schema && !is_storable(entry.name, entry.schema);
 }
 
 ovstage_enqueue_result_t Client::map(const Step &step, ovstage_query_handle_t query,
@@ -61,6 +68,13 @@ std::vector<Bytes> Client::fill(const ovstage_map_group_t &group, size_t count, 
             state = state * 6364136223846793005u + 1442695040888963407u;
             row[i] = static_cast<uint8_t>(state >> 56);
         }
+        // Small ids are mostly known, and so are texts that filters name.
+        const EntryStep &entry = map.entries[0];
+        const bool has_tokens = meaning_of(stored(entry.name, entry.schema)) == Meaning::tokens;
+        for (size_t i = 0; has_tokens && i + sizeof(uint64_t) <= width; i += sizeof(uint64_t)) {
+            const uint64_t small = row[i] % 64;
+            std::memcpy(row + i, &small, sizeof(small));
+        }
         // Which bits a product with one that is no number has is not said anywhere.
         for (size_t i = 0; schema.lanes == 16 && i + sizeof(double) <= width; i += sizeof(double)) {
             const double small = row[i] % 5;
@@ -85,17 +99,23 @@ void Runner::map(const Step &step)
         fail("map_attribute: ", result.status, " with handle ", session.handle);
     if (is_full(result.status))
         return;
+    if (is_unsupported(step)) {
+        check_unsupported(result, verdict.by_enqueue);
+        return;
+    }
+    const bool is_misfit = is_unfit(step, session.prims);
     if (result.status != OVSTAGE_OK) {
-        const bool allowed = result.status == verdict.status ||
-                             (verdict.conflict && result.status == OVSTAGE_ERROR_PRIM_NOT_FOUND) ||
-                             (verdict.mismatch && result.status == OVSTAGE_ERROR_INVALID_ARGUMENT);
+        const bool allowed =
+            result.status == verdict.status ||
+            (verdict.conflict && result.status == OVSTAGE_ERROR_PRIM_NOT_FOUND) ||
+            ((verdict.mismatch || is_misfit) && result.status == OVSTAGE_ERROR_INVALID_ARGUMENT);
         if (!allowed || result.op_index != 0 || last_error().empty())
             fail("map refused with ", result.status, " (", last_error(), "), must be ",
                  verdict.status);
         return;
     }
     // What is known by then comes from the enqueue (R22).
-    if (verdict.by_enqueue || (quiet_ && verdict.status != OVSTAGE_OK))
+    if (verdict.by_enqueue || is_misfit || (quiet_ && verdict.status != OVSTAGE_OK))
         fail("a map was accepted that must be refused with ", verdict.status);
     Op &op = accepted(result, verdict.status != OVSTAGE_OK);
     model_.know(session.entry.attribute);

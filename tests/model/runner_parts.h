@@ -1,7 +1,7 @@
 // The parts of the runner: runner.cc (life, writes, floors), runner_read.cc (reads and groups),
 // runner_moment.cc (snapshots, discards, what is known exactly), runner_map.cc (maps),
-// runner_filter.cc (filters), runner_structure.cc (clones, hierarchy), runner_compute.cc
-// (world transforms), runner_wait.cc (waits).
+// runner_filter.cc (filters), computed.cc (columns that are computed), runner_structure.cc (clones,
+// hierarchy), runner_compute.cc (world transforms), runner_wait.cc (waits).
 #ifndef FR_TESTS_MODEL_RUNNER_PARTS_H
 #define FR_TESTS_MODEL_RUNNER_PARTS_H
 
@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include <ovstage/ovstage.h>
@@ -158,11 +159,25 @@ struct Related {
     std::vector<std::string> paths;
 };
 
+// What is known of a prim.
+enum class Known { there, gone, maybe };
+using Exists = std::function<bool(int prim)>;
+// Of a computed column, by position in the query.
+using ComputedRows = std::map<uint32_t, std::vector<ovx_primpath_t>>;
+std::vector<ovx_primpath_t> ids_of(const uint8_t *data, size_t size);
+bool is_schema_of_computed(int name, const Schema &schema);
+
+// Path order: component by component (D6).
+bool is_before(const std::string &a, const std::string &b);
+
 // Attributes that a step names.
 std::set<int> attributes_of(const Step &step);
 
 // What a map step says to the model: all its prims, without bytes.
 Entry entry_of_map(const Step &step, const std::vector<int> &prims);
+
+// Its column cannot be written so (R115).
+bool is_unfit(const Step &map, const std::vector<int> &prims);
 
 // What a write step says to the model, and with what it must be refused whatever the model says.
 std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims);
@@ -180,12 +195,18 @@ class Client
     ovstage_query_handle_t list_query(const std::vector<int> &of) const;
     // The number of the prim with this path; of a new one the next.
     int prim_of(const std::string &text);
+    int prim_of(ovx_primpath_t path);
     int find_prim(const std::string &text) const; // below 0: none that was ever named
     // The path that a filter step is about, besides its predicates.
     std::string named_by(const Step &step) const
     {
         return path_of(static_cast<int>(step.pick / 6) % program.prim_count);
     }
+    // What a computed column of the prim can have, in order: if it exists.
+    std::vector<int> computed_of(int name, int prim) const;
+    bool holds_computed(const Predicate &predicate, int prim, const Exists &exists) const;
+    void check_computed(int name, const std::vector<int> &prims, const ComputedRows &rows,
+                        const std::function<Known(int prim)> &known) const;
     // The prims that a filter finds in what the model has, in its order.
     std::vector<int> matching(const Step &step, const Model &model) const;
     // Nothing: the dictionary does not know it.
@@ -255,6 +276,10 @@ class Client
   private:
     static constexpr uint64_t nobodys_id = 0x7EEEEEEEEEEEEEEEull;
 
+    std::map<std::string, std::vector<int>> children_by_path_; // in path order
+    std::unordered_map<ovx_primpath_t, int> prim_by_id_;
+
+    void enter_child(int prim);
     bool matches(const Step &step, const Model &model, int prim) const;
     // In place of numbers: ids of paths and tokens, 0 and one that nobody has among them.
     void intern(EntryStep &entry) const;
@@ -317,6 +342,7 @@ class Runner
     struct Seen {
         std::set<std::pair<int, uint32_t>> rows;           // (name, position)
         std::set<std::tuple<int, bool, Schema>> partition; // (name, of tombstones, schema)
+        std::map<int, ComputedRows> computed;              // by name
     };
 
     void write(const Step &step);
@@ -352,6 +378,10 @@ class Runner
     bool is_merged(const Expectation &expectation, int attribute, int prim) const;
     void check_complete(const Expectation &expectation, const Seen &seen) const;
     void check_group(const Expectation &expectation, const ovstage_read_group_t &group, Seen &seen);
+    void check_computed_group(const Expectation &expectation, size_t n,
+                              const ovstage_read_group_t &group, Seen &seen) const;
+    void check_computed(const Expectation &expectation, const Seen &seen) const;
+    void check_unsupported(ovstage_enqueue_result_t result, bool is_sealed) const;
     void check_row(const Expectation &expectation, size_t n, const std::optional<Value> &wanted,
                    const Schema &schema, const Row &row, bool is_delete) const;
     void check_meta(const Expectation &expectation, size_t n, const ovstage_read_group_t &group);

@@ -39,7 +39,7 @@ Expectation Runner::expect(const Step &step, const Snapshot *snapshot)
         const int attribute = names[name].attribute;
         const Ordinal executed = executed_floors_[static_cast<size_t>(attribute)];
         const Ordinal floor = model_.floor(attribute);
-        const bool open = !quiet_ && step.ordinal > floor;
+        const bool open = !quiet_ && (step.ordinal > floor || is_computed(name));
         std::vector<std::optional<Value>> rows;
         for (int prim : expectation.prims)
             rows.push_back(model_.shown(attribute, prim, expectation.start, step.ordinal,
@@ -101,6 +101,10 @@ void Runner::read(const Step &step, const Snapshot *snapshot)
                  : ovstage_read_attributes(client_.instance, query, tokens.data(), tokens.size(),
                                            {step.start, step.ordinal, step.is_range}, &read.handle);
     const Expectation &expectation = read.expectation;
+    if (is_unsupported(step) && !is_full(result.status)) {
+        check_unsupported(result, expectation.may_violate);
+        return;
+    }
     if (result.status == OVSTAGE_OK) {
         if (read.handle == 0)
             fail("an accepted read without a handle");
@@ -112,7 +116,8 @@ void Runner::read(const Step &step, const Snapshot *snapshot)
             std::count(expectation.open.begin(), expectation.open.end(), true) != 0;
         quiet_ = was_quiet; // then it is judged and complete by now
         reads_.push_back(read);
-        if (!step.later) {
+        // What it shows of prims goes by what has run: that is known now.
+        if (!step.later || std::any_of(step.names.begin(), step.names.end(), is_computed)) {
             finish(reads_.back());
             reads_.pop_back();
         }
@@ -240,6 +245,7 @@ void Runner::fetch_all(Read &read)
         check_group(expectation, group, seen);
     }
     check_complete(expectation, seen);
+    check_computed(expectation, seen);
     if (read.release_first) {
         ovstage_release_read(client_.instance, read.handle);
         read.handle = 0;
@@ -303,6 +309,10 @@ void Runner::check_group(const Expectation &expectation, const ovstage_read_grou
         n++;
     if (n == expectation.names.size())
         fail("a group of attribute ", group.attribute, ", which was not asked for");
+    if (is_computed(expectation.names[n])) {
+        check_computed_group(expectation, n, group, seen);
+        return;
+    }
     check_meta(expectation, n, group);
     const int attribute = names[expectation.names[n]].attribute;
     Schema schema, of_rows;

@@ -148,6 +148,13 @@ void Shrinker::cut_entries(size_t index)
             cut(step.predicates, p, p + 1);
             return true;
         });
+    for (size_t p = 0; p < best_.steps[index].predicates.size(); p++) {
+        for (size_t v = best_.steps[index].predicates[p].values.size(); v-- > 0;)
+            change_step(index, [p, v](Step &step) {
+                cut(step.predicates[p].values, v, v + 1);
+                return true;
+            });
+    }
     for (size_t k = best_.steps[index].positions.size(); k-- > 0;)
         change_step(index, [k](Step &step) {
             return without_element(step, static_cast<uint32_t>(step.positions.size()),

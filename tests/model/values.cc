@@ -147,6 +147,14 @@ bool can_have(const Schema &schema, ovstage_filter_op_t op, const Wanted &wanted
     });
 }
 
+bool text_holds(const std::string &text, const Predicate &predicate, bool is_element)
+{
+    return predicate.op == OVSTAGE_FILTER_OP_HAS ||
+           std::any_of(predicate.values.begin(), predicate.values.end(), [&](const Wanted &wanted) {
+               return text_holds(text, predicate.op, wanted.text, is_element);
+           });
+}
+
 bool holds(const Value &value, const Predicate &predicate, const Texts &texts)
 {
     return predicate.op == OVSTAGE_FILTER_OP_HAS ||

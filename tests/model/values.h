@@ -38,7 +38,9 @@ struct Texts {
 
 // Whether a column can have such a value at all.
 bool can_have(const Schema &schema, ovstage_filter_op_t op, const Wanted &wanted);
-// Of a key that is there: true for one of the values.
+// Of a text, which is an element of an array or not: true for one of the values.
+bool text_holds(const std::string &text, const Predicate &predicate, bool is_element);
+// Of a key that is there: the same.
 bool holds(const Value &value, const Predicate &predicate, const Texts &texts);
 
 } // namespace model

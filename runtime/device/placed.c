@@ -129,6 +129,16 @@ fr_fence *fr_placed_next_reader(fr_placed *placed, uint32_t *index)
     return reader;
 }
 
+bool fr_placed_is_idle(fr_placed *placed)
+{
+    fr_mutex_lock(&placed->lock);
+    bool idle = placed->reserved == 0 && (!placed->written || fr_fence_is_over(placed->written));
+    for (uint32_t k = 0; k < placed->reader_count && idle; k++)
+        idle = fr_fence_is_over(placed->readers[k]);
+    fr_mutex_unlock(&placed->lock);
+    return idle;
+}
+
 int32_t fr_placed_lost(fr_placed *placed)
 {
     fr_mutex_lock(&placed->lock);

@@ -44,6 +44,8 @@ void fr_placed_enter_write(fr_placed *placed, fr_fence *fence);
 fr_fence *fr_placed_written(fr_placed *placed);
 /* A reader that is not over, from the index on, which moves on; a reference, or NULL: no more. */
 fr_fence *fr_placed_next_reader(fr_placed *placed, uint32_t *index);
+/* Neither of them is there. */
+bool fr_placed_is_idle(fr_placed *placed);
 /* The code of the device's fault for which what is here is not what was written; 0: none. */
 int32_t fr_placed_lost(fr_placed *placed);
 

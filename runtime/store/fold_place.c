@@ -1,5 +1,6 @@
 #include "runtime/store/fold_place.h"
 
+#include "runtime/store/head_place.h"
 #include "runtime/store/placed_rows.h"
 #include "runtime/store/store_state.h"
 
@@ -51,13 +52,12 @@ static bool fr_fold_apply(const fr_store *store, fr_device_run *run, const fr_bu
 }
 
 static bool fr_fold_put(const fr_store *store, fr_device_run *run, const fr_segment *segment,
-                        const fr_version *base, const fr_version *made)
+                        const fr_version *base, const fr_version *made, const fr_head_place *place)
 {
     fr_device_fault fault;
     bool put = fr_device_run_writes(run, made->buffer->placed, &fault) &&
                fr_fold_reads(run, base, &fault) &&
-               fr_placed_rows_move(run, made->buffer, NULL, base->buffer, NULL, segment->row_count,
-                                   segment->column->row_bytes, &fault);
+               fr_head_place_fill(store, run, segment, base, place, made->buffer, &fault);
     for (const fr_version *part = base; put && part != segment->sealed;) {
         part = part->newer;
         put = fr_fold_apply(store, run, made->buffer, part, &fault);
@@ -65,31 +65,45 @@ static bool fr_fold_put(const fr_store *store, fr_device_run *run, const fr_segm
     return put && fr_device_run_record(run, &fault);
 }
 
+/* False: the device or the host has no memory. */
+static bool fr_fold_make(fr_store *store, fr_segment *segment, const fr_version *base,
+                         fr_version *made)
+{
+    fr_head_place place;
+    fr_device_run run;
+    fr_device_fault fault;
+    fr_head_place_take(store, segment, base, &place);
+    made->buffer = place.buffer;
+    bool put = false;
+    if (fr_device_run_begin(&run, fr_column_device(segment->column), 0, made->ordinal, NULL,
+                            &fault)) {
+        if (!made->buffer)
+            made->buffer = fr_column_buffer(segment->column, store->buffers, segment->row_count);
+        put = made->buffer && fr_fold_put(store, &run, segment, base, made, &place);
+        fr_device_run_end(&run);
+    }
+    if (put)
+        fr_add_relaxed(
+            place.buffer ? &store->counters.folds_with_spare : &store->counters.folds_with_copy, 1);
+    fr_head_place_release(&place);
+    return put;
+}
+
 fr_version *fr_fold_place(fr_store *store, fr_segment *segment, const fr_version *base)
 {
     const fr_version *newest = segment->sealed;
-    fr_device_run run;
-    fr_device_fault fault;
     if (!fr_fold_is_due(segment, base))
         return NULL;
     fr_version *made = fr_version_get(&store->versions, segment, newest->ordinal, FR_VERSION_FULL);
+    if (made && !fr_fold_make(store, segment, base, made)) {
+        fr_version_drop(&store->versions, made);
+        made = NULL;
+    }
     if (!made)
         return NULL;
-    bool put = false;
-    if (fr_device_run_begin(&run, fr_column_device(segment->column), 0, newest->ordinal, NULL,
-                            &fault)) {
-        made->buffer = fr_column_buffer(segment->column, store->buffers, segment->row_count);
-        put = made->buffer && fr_fold_put(store, &run, segment, base, made);
-        fr_device_run_end(&run);
-    }
-    if (!put) {
-        fr_version_drop(&store->versions, made);
-        return NULL;
-    }
     fr_change_retain(newest->change);
     made->since = newest->change;
     made->previous_full = newest->previous_full;
     made->first_id = newest->first_id;
-    fr_add_relaxed(&store->counters.folds_with_copy, 1);
     return made;
 }

@@ -15,9 +15,7 @@ static void fr_head_copy_catch_up(fr_store *store, const fr_segment *segment,
 
 /* --- an older state --------------------------------------------------------------------------- */
 
-/* The newest whole state below the head, if it is ours, nobody seems to read it, and it is known
- * what has changed since. Not below a change that is not folded, which stands on it. NULL: none. */
-static fr_version *fr_head_copy_find(const fr_version *head)
+fr_version *fr_head_copy_older(const fr_version *head)
 {
     uint32_t changes = 0;
     fr_version *version = head->older;
@@ -31,31 +29,39 @@ static fr_version *fr_head_copy_find(const fr_version *head)
     return NULL;
 }
 
-/* Turns a FULL entry into an UNDO with `saved`, which gets the rows that the next newer entry
- * changed; returns the payload that it had, with those rows as the head has them. NULL when
- * somebody reads it after all. Readers choose and pin under the same lock: they find the one or the
- * other. */
+bool fr_head_copy_begin_undo(fr_version *version)
+{
+#ifdef FR_MUTATE_HEAD_COPY_WITHOUT_EXCLUSIVE
+    (void)version;
+    return true;
+#else
+    return fr_pin_exclusive(&version->pin);
+#endif
+}
+
+void fr_head_copy_end_undo(fr_segment *segment, fr_version *version, fr_buffer *saved)
+{
+    fr_change *change = version->newer->since;
+    fr_change_retain(change);
+    version->kind = FR_VERSION_UNDO;
+    version->change = change;
+    version->buffer = saved;
+    fr_history_recount(segment, version);
+    (void)fr_pin_exclusive_end(&version->pin); /* seals alone kill it */
+}
+
+/* The rows of an older state that the next newer one changed go into `saved`; its payload then has
+ * those rows as the head has them. NULL when somebody reads it. */
 static fr_buffer *fr_head_copy_detach(fr_store *store, fr_segment *segment, fr_version *version,
                                       const fr_version *head, fr_buffer *saved)
 {
-    fr_change *change = version->newer->since;
     fr_buffer *whole = NULL;
     fr_mutex_lock(&segment->lock);
-#ifdef FR_MUTATE_HEAD_COPY_WITHOUT_EXCLUSIVE
-    bool alone = true;
-#else
-    bool alone = fr_pin_exclusive(&version->pin);
-#endif
-    if (alone) {
+    if (fr_head_copy_begin_undo(version)) {
         whole = version->buffer;
-        fr_fold_rows_relieve(&change->rows, saved, whole, head->buffer, segment->column->row_bytes,
-                             &store->seal_let_go);
-        fr_change_retain(change);
-        version->kind = FR_VERSION_UNDO;
-        version->change = change;
-        version->buffer = saved;
-        fr_history_recount(segment, version);
-        (void)fr_pin_exclusive_end(&version->pin); /* seals alone kill it */
+        fr_fold_rows_relieve(&version->newer->since->rows, saved, whole, head->buffer,
+                             segment->column->row_bytes, &store->seal_let_go);
+        fr_head_copy_end_undo(segment, version, saved);
     }
     fr_mutex_unlock(&segment->lock);
     return whole;
@@ -64,7 +70,7 @@ static fr_buffer *fr_head_copy_detach(fr_store *store, fr_segment *segment, fr_v
 static fr_buffer *fr_head_copy_of_older(fr_store *store, fr_segment *segment,
                                         const fr_version *head)
 {
-    fr_version *older = fr_head_copy_find(head);
+    fr_version *older = fr_head_copy_older(head);
     if (!older)
         return NULL;
     const fr_row_set *rows = &older->newer->since->rows;
@@ -86,9 +92,7 @@ static fr_buffer *fr_head_copy_of_older(fr_store *store, fr_segment *segment,
 
 /* --- a spare ---------------------------------------------------------------------------------- */
 
-/* The one with the fewest changes to catch up with that nobody reads any more: exclusive then. Or
- * NULL. */
-static fr_spare *fr_head_copy_free_spare(fr_segment *segment)
+fr_spare *fr_head_copy_spare(fr_segment *segment)
 {
     fr_spare *best = NULL;
     for (uint32_t k = 0; k < FR_SEGMENT_SPARES; k++) {
@@ -103,20 +107,26 @@ static fr_spare *fr_head_copy_free_spare(fr_segment *segment)
     return best;
 }
 
+fr_buffer *fr_head_copy_take_spare(fr_store *store, fr_spare *spare)
+{
+    fr_version *version = fr_segment_spare_take(spare);
+    fr_buffer *buffer = version->buffer;
+    version->buffer = NULL;
+    (void)fr_pin_exclusive_end(&version->pin);
+    fr_seal_drop(store, version);
+    return buffer;
+}
+
 static fr_buffer *fr_head_copy_of_spare(fr_store *store, fr_segment *segment,
                                         const fr_version *head)
 {
-    fr_spare *spare = fr_head_copy_free_spare(segment);
+    fr_spare *spare = fr_head_copy_spare(segment);
     if (!spare)
         return NULL;
     fr_buffer *buffer = spare->version->buffer;
     for (uint32_t c = 0; c < spare->change_count; c++)
         fr_head_copy_catch_up(store, segment, spare->changes[c], buffer, head);
-    fr_version *version = fr_segment_spare_take(spare);
-    version->buffer = NULL;
-    (void)fr_pin_exclusive_end(&version->pin);
-    fr_seal_drop(store, version);
-    return buffer;
+    return fr_head_copy_take_spare(store, spare);
 }
 
 fr_buffer *fr_head_copy(fr_store *store, fr_segment *segment, const fr_version *head)

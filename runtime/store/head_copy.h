@@ -16,4 +16,20 @@
 /* One reference, writable. NULL without memory: nothing changed. */
 fr_buffer *fr_head_copy(fr_store *store, fr_segment *segment, const fr_version *head);
 
+/* The newest whole state below the head, if it is ours, nobody seems to read it, and it is known
+ * what has changed since; in at most FR_SPARE_CHANGES changes. Not below a change that is not
+ * folded, which stands on it. NULL: none. */
+fr_version *fr_head_copy_older(const fr_version *head);
+/* With the segment's lock held: begin makes it ours alone; false when somebody reads it after all.
+ * end turns it into an UNDO with `saved`, which has the rows that the next newer entry changed; its
+ * payload is the caller's. Readers choose and pin under the same lock: they find the one or the
+ * other. */
+bool fr_head_copy_begin_undo(fr_version *version);
+void fr_head_copy_end_undo(fr_segment *segment, fr_version *version, fr_buffer *saved);
+/* The spare with the fewest changes to catch up with that nobody reads any more: exclusive then. Or
+ * NULL. */
+fr_spare *fr_head_copy_spare(fr_segment *segment);
+/* Out of its slot: its payload, which is the caller's. */
+fr_buffer *fr_head_copy_take_spare(fr_store *store, fr_spare *spare);
+
 #endif

@@ -7,11 +7,13 @@ namespace
 {
 
 constexpr uint32_t prims = 30, others = 4;
+constexpr uint64_t last = 4;
 
 class SubsetFaults : public RowsTest
 {
   protected:
     struct Write {
+        uint64_t ordinal;
         std::vector<uint32_t> numbers;
         Rows rows;
         ovstage_query_handle_t query;
@@ -57,11 +59,17 @@ class SubsetFaults : public RowsTest
         ASSERT_TRUE(Op(stage, stage.seal(2)));
         all_ = stage.query(prims + others);
         writes_.clear();
-        Add(stage, {3, 9, 27}, 1000);
-        Add(stage, {9, 4, 28}, 2000); // needs more room
-        Add(stage, {4, 3}, 3000);     // has room
-        Add(stage, {31, 5, 30, 3}, 4000);
-        Add(stage, {31, 33, 5, 27}, 5000).rows.from_host = true;
+        Add(stage, 3, {3, 9, 27}, 1000);
+        Add(stage, 3, {9, 4, 28}, 2000); // needs more room
+        Add(stage, 3, {4, 3}, 3000);     // has room
+        Add(stage, 3, {31, 5, 30, 3}, 4000);
+        Add(stage, 3, {31, 33, 5, 27}, 5000).rows.from_host = true;
+        for (uint64_t ordinal = 4; ordinal <= last; ordinal++) { // written when it is sealed
+            Write &write = Add(stage, ordinal, {static_cast<uint32_t>(ordinal), 9, 20},
+                               static_cast<float>(2000 * ordinal));
+            write.rows.event = nullptr;
+            write.rows.with_event = false;
+        }
         FR_SIM_OK(cu->cuStreamSynchronize(producer_));
     }
 
@@ -69,29 +77,36 @@ class SubsetFaults : public RowsTest
     bool Frame(const client::Stage &stage)
     {
         bool good = true;
+        uint64_t ordinal = 3;
         for (const Write &write : writes_) {
             bool written = false;
+            if (write.ordinal > ordinal) {
+                good = Op(stage, stage.seal(ordinal++)) && good;
+                EXPECT_TRUE(fr_sim_drain());
+            }
             good =
-                Op(stage, WriteOnDevice(stage, write.query, 3, write.rows, producer_), &written) &&
+                Op(stage, WriteOnDevice(stage, write.query, write.ordinal, write.rows, producer_),
+                   &written) &&
                 good;
             for (size_t k = 0; written && k < write.numbers.size(); k++)
                 wanted_[write.numbers[k]] = write.rows.first + static_cast<float>(k);
         }
-        return Op(stage, stage.seal(3)) && good;
+        return Op(stage, stage.seal(last)) && good;
     }
 
     void ExpectWanted(const client::Stage &stage, uint64_t k)
     {
         ovstage_placement_t placement = Place(nullptr, Event());
-        auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, 3, false}, &placement);
+        auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, last, false}, &placement);
         ASSERT_EQ(groups.size(), 1u) << k;
         EXPECT_EQ(groups[0].values, wanted_) << k;
     }
 
   private:
-    Write &Add(const client::Stage &stage, const std::vector<uint32_t> &numbers, float first)
+    Write &Add(const client::Stage &stage, uint64_t ordinal, const std::vector<uint32_t> &numbers,
+               float first)
     {
-        Write write = {numbers, {{static_cast<int64_t>(numbers.size())}, {}, first}, 0};
+        Write write = {ordinal, numbers, {{static_cast<int64_t>(numbers.size())}, {}, first}, 0};
         write.query = stage.query(Paths(numbers));
         write.rows.event = Event();
         write.rows.memory = Source(write.rows, producer_);
@@ -109,7 +124,7 @@ TEST_P(SubsetFaults, EachCallFailsOnce)
 {
     bool struck = true;
     for (uint64_t k = 1; struck; k++) {
-        client::Stage stage(1);
+        client::Stage stage(0);
         Prepare(stage);
         ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
         bool good = Frame(stage);
@@ -146,14 +161,7 @@ TEST_P(SubsetFaults, EachAllocationFailsOnce)
     }
 }
 
-// Each of them many times: some of the orders.
-std::vector<Order> Some()
-{
-    std::vector<Order> orders = Orders();
-    orders.resize(std::min<size_t>(orders.size(), 2));
-    return orders;
-}
-
-INSTANTIATE_TEST_SUITE_P(Orders, SubsetFaults, ::testing::ValuesIn(Some()), OrderName);
+// Each of them some hundred times: in one order, in which nothing runs before somebody asks for it.
+INSTANTIATE_TEST_SUITE_P(Orders, SubsetFaults, ::testing::Values(Orders()[0]), OrderName);
 
 } // namespace

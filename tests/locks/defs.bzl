@@ -38,9 +38,7 @@ def lock_tests(tests, variant = "small", **kwargs):
         fr_test_c_files(name + "_c", test, library, copts)
         native.cc_test(
             name = name,
-            srcs = [test + "_cc_files"],
-            copts = copts + TEST_BODY_COPTS,
             linkstatic = True,
-            deps = [":" + name + "_c", ":" + variant + "_lock_rule", library, "//third_party:gtest_main", "//third_party:jemalloc"],
+            deps = [test + "_bodies", ":" + name + "_c", ":" + variant + "_lock_rule", library, "//third_party:gtest_main", "//third_party:jemalloc"],
             **kwargs
         )

@@ -1,14 +1,14 @@
 """Known bugs, switched on one at a time: each must be caught by the test that is named with it.
 
 Of the library only the file that holds the bug is compiled again, with FR_MUTATE_<NAME>, and linked
-before the rest: the archive members that define the same symbols then stay out. A bug in a header
-compiles the whole library again.
+before the rest: the archive members that define the same symbols then stay out. Of a bug in a header
+the files that use it are, and the C files of the test.
 """
 
-load("//tests/variants:defs.bzl", "VARIANTS", "fr_library_variant", "fr_test_c_files")
+load("//tests/variants:defs.bzl", "VARIANTS", "fr_test_c_files")
 load("//tools:flags.bzl", "C_COPTS", "TEST_BODY_COPTS")
 
-def mutant(name, file, test, only = "", variant = "", bound_s = 90, deps = []):
+def mutant(name, file, test, only = "", variant = "", bound_s = 90, users = [], deps = []):
     """One row of the table.
 
     Args:
@@ -20,18 +20,23 @@ def mutant(name, file, test, only = "", variant = "", bound_s = 90, deps = []):
         folder, else "small".
       bound_s: what does not end within it is caught. Less where the bug shows in no other way, and
         the test takes no time without it.
+      users: of a header, the source files of the library that show its bug in the test.
       deps: of the test, beyond the library and //tests/support.
     """
     if not variant:
         variant = "systematic" if test.startswith("//tests/systematic:") else "small"
-    return struct(name = name, file = file, test = test, only = only, variant = variant, bound_s = bound_s, deps = deps)
+    return struct(name = name, file = file, test = test, only = only, variant = variant, bound_s = bound_s, users = users, deps = deps)
 
 def _is_systematic(m):
     return m.variant == "systematic" and m.test.startswith("//tests/systematic:")
 
-def _bodies(name, test, variant, library, copts = [], deps = []):
+# The C files of a test, and its C++: compiled again only where a sanitizer is to look at it.
+def _test_files(name, test, variant, copts = []):
+    library = "//tests/variants:" + variant
     copts = VARIANTS[variant].copts + copts
     fr_test_c_files(name + "_c", test, library, copts)
+    if not VARIANTS[variant].link:
+        return [test + "_bodies", ":" + name + "_c"]
     native.cc_library(
         name = name,
         testonly = True,
@@ -39,8 +44,9 @@ def _bodies(name, test, variant, library, copts = [], deps = []):
         copts = copts + TEST_BODY_COPTS,
         linkstatic = True,
         alwayslink = True,
-        deps = [":" + name + "_c", library] + deps,
+        deps = [":" + name + "_c", library],
     )
+    return [":" + name, ":" + name + "_c"]
 
 def _program(name, deps, variant):
     # A sanitizer is its own malloc.
@@ -71,35 +77,36 @@ def mutation_tests(mutants):
       mutants: list of mutant().
     """
     filters = {}
+    files = {}
     for m in mutants:
         library = "//tests/variants:" + m.variant
         body = m.test.replace("//tests/", "").replace("/", "_").replace(":", "_") + "_" + m.variant
         if body not in filters:
             filters[body] = []
-            _bodies(body, m.test, m.variant, library, deps = m.deps)
+            files[body] = _test_files(body, m.test, m.variant)
             if not _is_systematic(m):
-                _program("unmutated_" + body + "_program", [":" + body, library], m.variant)
+                _program("unmutated_" + body + "_program", files[body] + [library] + m.deps, m.variant)
         filters[body].append(m.only or "*")
 
         name = m.name.lower() + ("" if m.variant == "small" else "_" + m.variant)
 
         # A mutation may leave something unused.
-        copts = ["-DFR_MUTATE_" + m.name, "-Wno-error"]
-        if m.file.endswith(".h"):
-            fr_library_variant(name + "_library", m.variant, copts)
-            _bodies(name + "_bodies", m.test, m.variant, ":" + name + "_library", copts, m.deps)
-            deps = [":" + name + "_bodies", ":" + name + "_library"]
-        else:
+        copts = ["-DFR_MUTATE_" + m.name, "-Wno-unused"]
+        is_header = m.file.endswith(".h")
+        deps = _test_files(name + "_test", m.test, m.variant, copts) if is_header else files[body]
+        sources = m.users if is_header else [m.file]
+        if sources:
             native.cc_library(
                 name = name + "_object",
                 testonly = True,
-                srcs = [m.file],
+                srcs = sources,
                 copts = C_COPTS + VARIANTS[m.variant].copts + copts,
                 linkstatic = True,
                 alwayslink = True,
                 deps = [library],
             )
-            deps = [":" + body, ":" + name + "_object", library]
+            deps = deps + [":" + name + "_object"]
+        deps = deps + [library] + m.deps
         _program(name + "_program", deps, m.variant)
         _run(name, "must_fail.sh", [
             str(m.bound_s),

@@ -11,7 +11,7 @@ export FR_ORACLE_SECONDS=30
 export TSAN_OPTIONS=halt_on_error=1
 unset XML_OUTPUT_FILE GTEST_OUTPUT TEST_PREMATURE_EXIT_FILE
 for ((run = 1; run <= 3 || SECONDS < 120; run++)); do
-	timeout -k 1 "$bound_s" "$@" >"$TEST_TMPDIR/log" 2>&1 </dev/null
+	timeout -k 1 "$bound_s" "$@" --gtest_fail_fast >"$TEST_TMPDIR/log" 2>&1 </dev/null
 	code=$?
 	if [ $code -eq 126 ] || [ $code -eq 127 ]; then
 		echo "$1 cannot be run"

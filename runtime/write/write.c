@@ -456,6 +456,18 @@ static ovstage_api_status_t fr_write_check_rows(const fr_write_request *request,
     return OVSTAGE_OK;
 }
 
+/* Whether the query's number of prims does not count yet. It does not either when a filter has
+ * found none: what schema a write enters (L3) must not depend on whether the filter has run. */
+static bool fr_write_is_pending(const fr_write_request *request, const fr_query *query)
+{
+    if (!fr_query_is_ready(query))
+        return true;
+#ifdef FR_MUTATE_WRITE_LOOKS_WHETHER_A_FILTER_HAS_RUN
+    return false;
+#endif
+    return query->filter && query->count == 0 && !request->some;
+}
+
 /* *out_owns_managed: managed tensors have gone with the op, and so has the query's reference. */
 static ovstage_enqueue_result_t fr_write_call_run(fr_stage *stage, const fr_write_request *request,
                                                   bool *out_owns_managed)
@@ -471,7 +483,7 @@ static ovstage_enqueue_result_t fr_write_call_run(fr_stage *stage, const fr_writ
     call.query = fr_stage_query_acquire(stage, request->query);
     if (!call.query)
         return fr_write_refused(OVSTAGE_ERROR_INVALID_HANDLE);
-    call.pending = !fr_query_is_ready(call.query);
+    call.pending = fr_write_is_pending(request, call.query);
     call.asks_query = call.pending && !request->some;
     if (request->some)
         call.elements = (uint32_t)request->row_count;

@@ -19,7 +19,8 @@ typedef struct fr_write_call {
     fr_write_op *write;              /* the op's payload */
     fr_attribute *const *attributes; /* of a query without prims, which has no op record */
     struct fr_opened *device;        /* that the rows lie on; NULL: the host */
-    bool pending;              /* the query is not ready: how many prims it has is not known */
+    bool pending;              /* how many prims the query has does not count yet: it is not ready,
+                                  or a filter's that found none */
     uint64_t producer;         /* its op */
     ovstage_api_status_t doom; /* what is wrong with a payload, if it has prims */
     /* What admit found. */

@@ -1,5 +1,5 @@
-/* Writes over queries that are not ready when they are submitted: all is checked that does not need
- * the number of prims, and the rest when the op runs. */
+/* Writes over queries that are not ready when they are submitted, or that a filter found empty: all
+ * is checked that does not need the number of prims, and the rest when the op runs. */
 #include "runtime/query/filter.h"
 #include "runtime/write/write_op.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/client.h"
+#include "tests/support/filters.h"
 
 namespace
 {
@@ -205,6 +206,41 @@ TEST_P(JudgeTest, R106_an_insert_behind_a_pending_delete_is_not_refused)
     finish_held();
     stage.finish(stage.seal(3));
     EXPECT_EQ(stage.read(x, a, 3), two);
+}
+
+// A filter that finds nothing and has run, and one that cannot have run yet: what is written over
+// them enters its schema in the same way, and a NONE that follows gets its role.
+TEST_P(JudgeTest, L3_a_schema_is_entered_whether_a_filter_has_run_or_not)
+{
+    ovstage_query_handle_t x = stage.query({"/x"});
+    const std::vector<float> one = {1};
+    for (bool has_run : {true, false}) {
+        const ovx_token_t column = stage.token(has_run ? "b" : "c");
+        Gate gate;
+        ovstage_enqueue_result_t gated = {OVSTAGE_OK, OVSTAGE_INVALID_OP_ID};
+        if (!has_run && GetParam() > 0) {
+            gated = gate.submit(stage, 3);
+            gate.wait_entered();
+        }
+        ovstage_query_handle_t none = 0;
+        ovstage_enqueue_result_t found =
+            submit(stage, {{"usd-path", OVSTAGE_FILTER_OP_IN, {"/nowhere"}}}, &none);
+        if (has_run)
+            stage.finish(found);
+        Payload vector(one, 1), plain(one, 1);
+        vector.data.semantic = OVSTAGE_SEMANTIC_VECTOR;
+        ovstage_enqueue_result_t nothing = write(stage, none, column, 4, vector.data);
+        ovstage_enqueue_result_t written = write(stage, x, column, 4, plain.data);
+        gate.let_go();
+        for (ovstage_enqueue_result_t op : {nothing, written})
+            stage.finish(op);
+        if (gated.op_index != OVSTAGE_INVALID_OP_ID)
+            stage.finish(gated);
+        stage.finish(stage.seal(4, OVSTAGE_SCOPE_INCLUDE, {column}));
+        Snapshot snapshot(stage, x, {column}, {0, 4, false});
+        ASSERT_EQ(snapshot.groups.size(), 1u);
+        EXPECT_EQ(snapshot.groups[0].semantic, OVSTAGE_SEMANTIC_VECTOR) << has_run;
+    }
 }
 
 TEST_P(JudgeTest, D3_what_is_sealed_is_not_deleted_below)

@@ -5,7 +5,8 @@
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
-static bool fr_device_run_take_stream(fr_device_run *run, uintptr_t client_stream, uint64_t lane,
+static bool fr_device_run_take_stream(fr_device_run *run, fr_stream_kind kind,
+                                      uintptr_t client_stream, uint64_t lane,
                                       fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
@@ -14,7 +15,7 @@ static bool fr_device_run_take_stream(fr_device_run *run, uintptr_t client_strea
     if (client_stream != 0)
         return opened->devices->table->stream_of_client(opened->device, client_stream, &run->stream,
                                                         fault);
-    run->own = fr_streams_take(opened, FR_STREAM_WORK, lane, &all_busy, fault);
+    run->own = fr_streams_take(opened, kind, lane, &all_busy, fault);
     if (run->own) {
         run->stream = run->own->stream;
         return true;
@@ -24,13 +25,21 @@ static bool fr_device_run_take_stream(fr_device_run *run, uintptr_t client_strea
         fault->code = 0;
         (void)snprintf(fault->text, sizeof(fault->text),
                        "all %u streams have work of other ordinals that is not done",
-                       FR_STREAMS_MAX);
+                       fr_streams_limit(kind));
     }
     return false;
 }
 
 bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client_stream,
                          uint64_t lane, const fr_fence *dep, fr_device_fault *fault)
+{
+    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
+    return fr_device_run_begin_in(run, opened, kind, client_stream, lane, dep, fault);
+}
+
+bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
+                            uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
+                            fr_device_fault *fault)
 {
     memset(run, 0, sizeof(*run));
     run->opened = opened;
@@ -39,7 +48,7 @@ bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client
     if (!fr_opened_enter(opened, &run->entry, fault))
         return false;
     run->done = fr_fence_get(opened, fault);
-    bool begun = run->done && fr_device_run_take_stream(run, client_stream, lane, fault) &&
+    bool begun = run->done && fr_device_run_take_stream(run, kind, client_stream, lane, fault) &&
                  fr_wait_for(opened, run->stream, run->own, dep, FR_WAIT_PRODUCER, fault);
     if (!begun) {
         fr_opened_note(opened, fault);

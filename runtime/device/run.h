@@ -36,6 +36,11 @@ typedef struct fr_device_run {
  * NULL. False: the fault says why, and nothing is held. */
 bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client_stream,
                          uint64_t lane, const fr_fence *dep, fr_device_fault *fault);
+/* The same in a stream of that kind, where it is one of ours. In a gate: waits and records alone.
+ */
+bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
+                            uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
+                            fr_device_fault *fault);
 /* Each payload once, before work on it. */
 bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);
 bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);

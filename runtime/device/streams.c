@@ -47,7 +47,7 @@ static fr_own_stream *fr_streams_find_any(fr_opened *opened, fr_stream_kind kind
     fr_streams *streams = &opened->streams;
     fr_mutex_lock(&opened->lock);
     fr_own_stream *found =
-        fr_streams_find(kind == FR_STREAM_WORK ? streams->work : streams->gates, lane);
+        fr_streams_find(kind == FR_STREAM_GATE ? streams->gates : streams->work, lane);
     if (found) {
         found->taken = true;
         found->lane = lane;
@@ -74,7 +74,7 @@ static fr_own_stream *fr_streams_make(fr_opened *opened, fr_stream_kind kind, ui
                                       fr_device_fault *fault)
 {
     fr_streams *streams = &opened->streams;
-    fr_own_stream **list = kind == FR_STREAM_WORK ? &streams->work : &streams->gates;
+    fr_own_stream **list = kind == FR_STREAM_GATE ? &streams->gates : &streams->work;
     fr_device_stream stream;
     fr_own_stream *ended = fr_streams_take_ended(opened, list);
     fr_own_stream *made = ended ? ended : fr_slabs_get(&streams->records);
@@ -109,9 +109,9 @@ static fr_own_stream *fr_streams_make(fr_opened *opened, fr_stream_kind kind, ui
 static bool fr_streams_may_make(fr_opened *opened, fr_stream_kind kind)
 {
     uint32_t *count =
-        kind == FR_STREAM_WORK ? &opened->streams.work_count : &opened->streams.gate_count;
+        kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count;
     fr_mutex_lock(&opened->lock);
-    bool may = kind == FR_STREAM_GATE || *count < FR_STREAMS_MAX;
+    bool may = kind == FR_STREAM_GATE || *count < fr_streams_limit(kind);
     *count += may;
     fr_mutex_unlock(&opened->lock);
     return may;
@@ -131,7 +131,7 @@ fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t 
     fr_own_stream *made = fr_streams_make(opened, kind, lane, fault);
     if (!made) {
         fr_mutex_lock(&opened->lock);
-        (kind == FR_STREAM_WORK ? &opened->streams.work_count : &opened->streams.gate_count)[0]--;
+        (kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count)[0]--;
         fr_mutex_unlock(&opened->lock);
     }
     return made;
@@ -150,6 +150,6 @@ void fr_streams_discard(fr_opened *opened, fr_own_stream *stream)
     fr_mutex_lock(&opened->lock);
     stream->ended = true; /* and taken */
     opened->streams.gate_count -= stream->kind == FR_STREAM_GATE;
-    opened->streams.work_count -= stream->kind == FR_STREAM_WORK;
+    opened->streams.work_count -= stream->kind != FR_STREAM_GATE;
     fr_mutex_unlock(&opened->lock);
 }

@@ -2,9 +2,9 @@
  *
  * A stream carries work of one lane at a time: a lane whose producers are not done must not hold up
  * another one. So a stream with work that is not over is taken by its lane alone, and there are
- * more streams as lanes need them, up to FR_STREAMS_MAX. A gate carries nothing but the waits of
- * one op for what its source depends on; gates are not limited, since each of many stalled lanes
- * needs its own.
+ * more streams as lanes need them, up to FR_STREAMS_MAX for those that are stalled. A gate carries
+ * nothing but the waits of one op for what its source depends on; gates are not limited, since each
+ * of many stalled lanes needs its own.
  *
  * Threads: all; a stream is in use by one thread at a time, from take to give. Progress: short
  * lock, no call of the table while it is held. Memory: as many streams as were busy at once. */
@@ -14,8 +14,14 @@
 #include "runtime/device/fence.h"
 
 #define FR_STREAMS_MAX 32u
+/* However many lanes are stalled, those that are not find one of these: it is soon free again. */
+#define FR_STREAMS_SPARE 8u
 
-typedef enum fr_stream_kind { FR_STREAM_WORK, FR_STREAM_GATE } fr_stream_kind;
+typedef enum fr_stream_kind {
+    FR_STREAM_STALLED, /* for work that waits for a producer which is not done */
+    FR_STREAM_WORK,    /* for other work: there are FR_STREAMS_SPARE more for it */
+    FR_STREAM_GATE,
+} fr_stream_kind;
 
 struct fr_own_stream {
     fr_own_stream *next; /* of the device's list */
@@ -41,11 +47,22 @@ static inline uint64_t fr_streams_lane_of_reads(uint64_t ordinal)
     return ~ordinal;
 }
 
+/* Streams of both kinds of work together, above which no more are made for that kind. */
+static inline uint32_t fr_streams_limit(fr_stream_kind kind)
+{
+#ifdef FR_MUTATE_DEVICE_NO_SPARE_STREAMS
+    (void)kind;
+    return FR_STREAMS_MAX;
+#else
+    return kind == FR_STREAM_STALLED ? FR_STREAMS_MAX : FR_STREAMS_MAX + FR_STREAMS_SPARE;
+#endif
+}
+
 void fr_streams_init(fr_opened *opened, const fr_allocator *allocator);
 void fr_streams_destroy(fr_opened *opened); /* entered */
 
-/* For what a lane puts into it. Entered. NULL: the fault says why, or with *all_busy set there are
- * FR_STREAMS_MAX, each with another lane's work. */
+/* For what a lane puts into it. Entered. NULL: the fault says why, or with *all_busy set there
+ * are as many as may be, each with another lane's work. */
 fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
                                bool *all_busy, fr_device_fault *fault);
 void fr_streams_give(fr_opened *opened, fr_own_stream *stream);

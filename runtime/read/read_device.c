@@ -183,6 +183,16 @@ static ovstage_api_status_t fr_read_find_device(fr_read *read, fr_opened **out)
     return OVSTAGE_OK;
 }
 
+/* Whether its rows have to be moved: else there are waits alone, of which any number may be under
+ * way. */
+static bool fr_read_moves_rows(const fr_read *read)
+{
+    bool moves = !read->device;
+    for (uint32_t p = 0; p < read->result.part_count && !moves; p++)
+        moves = !read->result.parts[p].is_delete && !read->result.parts[p].placed;
+    return moves;
+}
+
 ovstage_api_status_t fr_read_to_device(fr_read *read)
 {
     fr_opened *device = NULL;
@@ -202,7 +212,8 @@ ovstage_api_status_t fr_read_to_device(fr_read *read)
 #else
     uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
 #endif
-    bool begun = fr_device_run_begin(&run, device, read->stream, lane, NULL, &fault);
+    fr_stream_kind kind = fr_read_moves_rows(read) ? FR_STREAM_STALLED : FR_STREAM_GATE;
+    bool begun = fr_device_run_begin_in(&run, device, kind, read->stream, lane, NULL, &fault);
     bool put = begun && fr_read_put(read, &run, &fault);
     if (begun)
         fr_device_run_end(&run);

@@ -219,6 +219,51 @@ TEST_P(DeviceOrder, RecordsOfOneEventComeAfterEachOther)
     }
 }
 
+// However many producers stall, others' work goes on, and what is read of the stalled ones waits by
+// itself.
+TEST_P(DeviceOrder, ManyStalledProducersHoldUpNoOthers)
+{
+    for (uint32_t workers : {0u, 1u, 4u}) {
+        const uint64_t lanes = 32; // as many as may stall
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+        fr_cu_event written = Event(), readable = Event(), late_readable = Event();
+        fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source"),
+                         data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, written),
+                            read_placement = Place(nullptr, readable),
+                            late_placement = Place(nullptr, late_readable);
+        Produce(producer, data, 3, 2);
+        FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        ovstage_placement_t in_own = Place(producer, written); // takes none of the stage's
+        stage.finish(Write(stage, query, attribute, 1, data, 3, {0, 0}, &in_own));
+        fr_sim_hold(stalled, true);
+        Produce(stalled, late, 3, 1);
+        for (uint64_t k = 0; k < lanes; k++) {
+            ovstage_placement_t late_write = Place(nullptr, Event());
+            stage.finish(
+                Write(stage, query, attribute, 2 + k, late, 3, {Handle(stalled), 0}, &late_write));
+        }
+        stage.finish(stage.seal(1 + lanes));
+        for (uint64_t k = 0; k < lanes; k++) {
+            ovstage_read_handle_t read = 0;
+            stage.finish(Read(stage, query, attribute, 1 + lanes - k % 2, &late_placement, &read));
+            stage.finish(ovstage_release_read(stage.instance, read));
+        }
+        stage.finish(Write(stage, query, attribute, 2 + lanes, data, 3, {0, 0}, &placement));
+        stage.finish(stage.seal(2 + lanes));
+        ovstage_read_handle_t read = 0;
+        stage.finish(Read(stage, query, attribute, 2 + lanes, &read_placement, &read));
+        EXPECT_FALSE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(readable), 0u);
+        EXPECT_EQ(cu->cuEventQuery(late_readable), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+        fr_sim_hold(stalled, false);
+        stage.finish(ovstage_release_read(stage.instance, read));
+    }
+}
+
 // They do it in the order of acceptance, whatever their ordinals.
 TEST_P(DeviceOrder, OneEventIsRecordedInTheOrderOfAcceptance)
 {

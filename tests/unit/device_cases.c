@@ -136,9 +136,9 @@ const char *device_case_what_is_due_is_not_watched(void)
 }
 
 /* A stream with work in it that is not over. */
-static fr_own_stream *stall(uint64_t lane, bool *busy)
+static fr_own_stream *stall_in(fr_stream_kind kind, uint64_t lane, bool *busy)
 {
-    fr_own_stream *stream = fr_streams_take(opened, FR_STREAM_WORK, lane, busy, &fault);
+    fr_own_stream *stream = fr_streams_take(opened, kind, lane, busy, &fault);
     if (!stream)
         return NULL;
     fr_fence *fence = fr_fence_get(opened, &fault);
@@ -146,6 +146,11 @@ static fr_own_stream *stall(uint64_t lane, bool *busy)
     fr_fence_release(fence);
     fr_streams_give(opened, stream);
     return stream;
+}
+
+static fr_own_stream *stall(uint64_t lane, bool *busy)
+{
+    return stall_in(FR_STREAM_STALLED, lane, busy);
 }
 
 const char *device_case_a_lane_keeps_its_stream(void)
@@ -168,7 +173,10 @@ const char *device_case_streams_have_a_limit(void)
     for (uint64_t lane = 1; lane <= FR_STREAMS_MAX; lane++)
         WANT(stall(lane, &busy) && !busy);
     WANT(!stall(FR_STREAMS_MAX + 1, &busy) && busy);
-    WANT(stall(1, &busy)); /* its own */
+    WANT(stall(1, &busy));                           /* its own */
+    for (uint64_t k = 1; k <= FR_STREAMS_SPARE; k++) /* of lanes that are not stalled */
+        WANT(stall_in(FR_STREAM_WORK, FR_STREAMS_MAX + k, &busy) && !busy);
+    WANT(!stall_in(FR_STREAM_WORK, 2 * FR_STREAMS_MAX, &busy) && busy);
     fake_backend_fire(0);
     WANT(look() && stall(FR_STREAMS_MAX + 1, &busy) && !busy);
     return end();

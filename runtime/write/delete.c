@@ -107,7 +107,9 @@ static ovstage_api_status_t fr_delete_admit_named(fr_delete_call *call, fr_submi
         }
         submission->attribute_filter |= UINT64_C(1) << attribute->index % 64;
     }
+#ifndef FR_MUTATE_DELETE_FORGETS_ITS_QUERY
     submission->producer_count = fr_query_producer(delete->query, submission->producer_ids);
+#endif
     return OVSTAGE_OK;
 }
 

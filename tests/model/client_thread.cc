@@ -5,26 +5,6 @@
 namespace model
 {
 
-ThreadBody::ThreadBody(const Client &client, Tasks &tasks, uint32_t first, uint32_t step)
-    : client_(client), tasks_(tasks), first_(first), step_(step), found_paths_(filter_slots)
-{
-    for (int slot = 0; slot < filter_slots; slot++)
-        found_.push_back(client.list_query({}));
-}
-
-ovstage_query_handle_t ThreadBody::query_of(const Step &step) const
-{
-    return step.query < 0 ? found_[static_cast<size_t>(-1 - step.query)]
-                          : client_.queries[static_cast<size_t>(step.query)];
-}
-
-std::vector<ovx_primpath_t> ThreadBody::paths_of(const Step &step) const
-{
-    return step.query < 0
-               ? found_paths_[static_cast<size_t>(-1 - step.query)]
-               : client_.paths_of(client_.program.queries[static_cast<size_t>(step.query)]);
-}
-
 // An op that is waited for at the end.
 void ThreadBody::took(Event &event, ovstage_enqueue_result_t result)
 {
@@ -39,7 +19,7 @@ void ThreadBody::write(const Step &step, Event &event)
 {
     event.op = std::make_unique<Op>();
     const ovstage_enqueue_result_t result =
-        client_.write(step, query_of(step), *event.op, event.text);
+        client_.write(fit(step, event), query_of(step), *event.op, event.text);
     event.id = result.op_index;
     event.status = result.status;
 }
@@ -49,7 +29,7 @@ void ThreadBody::write(const Step &step, Event &event)
 void ThreadBody::map(const Step &step, Event &event)
 {
     ovstage_map_handle_t handle = 0;
-    took(event, client_.map(step, query_of(step), &handle));
+    took(event, client_.map(fit(step, event), query_of(step), &handle));
     if (event.status == OVSTAGE_OK)
         maps_.push_back({handle, &event, {}, {}, Mapped::open});
 }
@@ -57,6 +37,10 @@ void ThreadBody::map(const Step &step, Event &event)
 void ThreadBody::fill(Mapped &mapped, uint32_t seed)
 {
     Event &event = *mapped.event;
+    if (event.finder) {
+        find_out(static_cast<size_t>(-1 - event.step->query));
+        event.paths = event.finder->paths;
+    }
     const ovstage_api_status_t status = ovstage_fetch_map_next(
         client_.instance, mapped.handle, OVSTAGE_TIMEOUT_INFINITE, &mapped.group);
     if (mapped.phase != Mapped::open || event.paths.empty() || status != OVSTAGE_OK) {
@@ -117,31 +101,6 @@ void ThreadBody::clone(const Step &step, Event &event)
     Copies copies;
     client_.name_copies(step, copies);
     took(event, client_.clone(copies, step.ordinal));
-}
-
-void ThreadBody::filter(const Step &step, Event &event)
-{
-    ovstage_query_handle_t query = 0;
-    took(event, client_.filter(step, client_.named_by(step), &query));
-    event.paths.clear();
-    if (event.status != OVSTAGE_OK)
-        return;
-    wait(event);
-    event.op->waited = true;
-    const auto slot = static_cast<size_t>(-1 - step.query);
-    std::vector<ovx_primpath_t> found;
-    // Some of its prims may have gone before they are listed: then nobody can tell them.
-    const bool is_known = !event.failed && client_.list(query, found, &event.until) == OVSTAGE_OK &&
-                          found.size() == client_.count_of(query);
-    if (!is_known) {
-        event.until = 0;
-    } else {
-        event.paths = found;
-        found_paths_[slot] = found;
-        std::swap(query, found_[slot]);
-    }
-    if (ovstage_release_query(client_.instance, query).status != OVSTAGE_OK)
-        fail("release_query: ", last_error());
 }
 
 void ThreadBody::task(const Step &step, Event &event)
@@ -282,6 +241,10 @@ void ThreadBody::read(const Step &step, Event &event, flyrail_snapshot_t snapsho
     event.id = result.op_index;
     event.status = result.status;
     event.text = last_error();
+    if (event.finder) {
+        find_out(static_cast<size_t>(-1 - step.query));
+        event.paths = event.finder->paths;
+    }
     if (result.status == OVSTAGE_OK)
         fetch(handle, step, event);
     event.until = is_of_computed ? next_id() : 0;
@@ -323,7 +286,7 @@ void ThreadBody::snapshot(const Step &step)
     event.step = &step;
     event.ordinal = snapshot.event->ordinal;
     event.opened = snapshot.event;
-    event.paths = paths_of(step);
+    ask(step, event);
     read(step, event, snapshot.handle);
     events.push_back(std::move(event));
 }
@@ -392,7 +355,7 @@ void ThreadBody::act(const Step &step)
     Event &event = events.back();
     event.step = &step;
     event.ordinal = step.ordinal;
-    event.paths = paths_of(step);
+    ask(step, event);
     if (step.what == Do::write)
         write(step, event);
     else if (step.what == Do::remove)
@@ -419,8 +382,12 @@ void ThreadBody::run()
 {
     try {
         const auto &steps = client_.program.steps;
-        for (size_t i = first_; i < steps.size(); i += step_)
-            act(steps[i]);
+        for (size_t i = 0; i < steps.size(); i++) {
+            if (is_mine(steps[i], i))
+                act(steps[i]);
+        }
+        for (size_t slot = 0; slot < filter_slots; slot++)
+            find_out(slot);
     } catch (Failure &thrown) {
         failure = thrown.text;
     }

@@ -11,8 +11,9 @@
 namespace model
 {
 
-// Thread t of `threads` takes the steps t, t + threads, ... of the program. What differed, or
-// nothing. done: raised by the ops that were accepted.
+// Thread t of `threads` takes the steps t, t + threads, ... of the program, but those of one slot
+// that filters fill are all one thread's. What differed, or nothing. done: raised by the ops that
+// were accepted.
 std::optional<std::string> run_concurrently(const Program &program, uint32_t workers,
                                             uint32_t threads, Done *done = nullptr);
 

@@ -1,4 +1,5 @@
 // The parts of a run with several clients: client_thread.cc (what each of them does and sees),
+// client_found.cc (with its filters),
 // judge.cc, judge_reads.cc and judge_hierarchy.cc (whether that is right), concurrent.cc (all of it
 // together).
 #ifndef FR_TESTS_MODEL_CONCURRENT_PARTS_H
@@ -37,7 +38,10 @@ struct Event {
     std::string text;
     bool failed = false; // the op did
     std::unique_ptr<Op> op;
-    std::vector<ovx_primpath_t> paths;                // of its query; of a filter: what it found
+    std::vector<ovx_primpath_t> paths; // of its query; of a filter: what it found
+    bool by_filter = false;            // its query is a filter's
+    const Event *finder = nullptr; // the filter of its query, if that may have been under way: it
+                                   // has the paths
     std::map<std::pair<int, uint32_t>, SeenRow> rows; // of a read: by (name, position)
     const Event *opened = nullptr;                    // the map, or the snapshot, that it is of
     bool is_filled = false;                           // a map's group was fetched
@@ -47,6 +51,7 @@ struct Event {
     // That, a filter, a lookup, a computation: it was complete before this one.
     ovstage_op_id_t until = 0;
     ovstage_op_id_t begun = 0; // of a read of world transforms: the call came after all before this
+    std::unique_ptr<Step> fitted;    // that it was submitted as
     std::vector<const Event *> deps; // of a task
     std::vector<Ordinal> floors;     // a snapshot: those accepted (set by the judge)
     Ordinal input = 0;               // of a computation
@@ -83,11 +88,20 @@ class ThreadBody
     uint32_t first_, step_;
     std::vector<ovstage_query_handle_t> found_; // of the slots that filters fill
     std::vector<std::vector<ovx_primpath_t>> found_paths_;
+    std::vector<const Event *>
+        finders_;                  // by slot: the filter that nobody waited for before its use
+    std::vector<Event *> finding_; // the same, while it is not known what it found
+    std::vector<bool> by_filter_;
+    size_t found_last_; // prims
     std::vector<Mapped> maps_;
     std::vector<Opened> snapshots_;
 
     ovstage_query_handle_t query_of(const Step &step) const;
-    std::vector<ovx_primpath_t> paths_of(const Step &step) const;
+    void ask(const Step &step, Event &event) const;
+    const Step &fit(const Step &step, Event &event);
+    void find_out(size_t slot);
+    void keep_found(size_t slot, ovstage_query_handle_t query);
+    bool is_mine(const Step &step, size_t index) const;
     void took(Event &event, ovstage_enqueue_result_t result);
     void write(const Step &step, Event &event);
     void map(const Step &step, Event &event);
@@ -170,6 +184,11 @@ class Judge
     std::vector<const Event *> computed_; // at sealed ordinals, in the order accepted
 
     std::vector<int> prims_of(const Event &event);
+    // Its query's filter failed.
+    static bool lacks_a_query(const Event &event)
+    {
+        return event.finder && event.finder->failed;
+    }
     void replay_one(Event &event);
     void must_fail(const Event &event, const Verdict &verdict) const;
     void write(const Event &event);
@@ -184,7 +203,7 @@ class Judge
     void check_lookup(const OpenLookup &lookup) const;
     void compute(const Event &event);
     void check_derived_rows() const;
-    void touch(const std::vector<int> &prims);
+    void touch(const std::vector<int> &prims, const Event *finder = nullptr);
     void close_all(ovstage_op_id_t id);
     void check_filter(const OpenFilter &filter);
     bool is_unsure(const OpenFilter &filter, int prim) const;

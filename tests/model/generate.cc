@@ -171,16 +171,9 @@ Step Generator::structure()
     static const Do kinds[] = {Do::clone,  Do::clone,  Do::filter, Do::filter,
                                Do::filter, Do::filter, Do::lookup};
     step.what = kinds[below(7)];
+    if (step.what == Do::filter)
+        return filter();
     step.pick = below(1000);
-    step.query = step.what == Do::filter ? -1 - static_cast<int>(below(filter_slots)) : 0;
-    if (step.what == Do::filter) {
-        for (uint32_t n = chance(30) ? 0 : chance(80) ? 1 : 2; n > 0; n--)
-            step.predicates.push_back(predicate());
-        if (!step.predicates.empty() && chance(60))
-            step.pick = 0;
-        for (uint32_t n = chance(80) ? 0 : 1 + below(2); n > 0; n--)
-            step.names.push_back(any_name(10));
-    }
     if (step.what == Do::lookup)
         step.query = static_cast<int>(below(static_cast<uint32_t>(program_.queries.size())));
     return step.what == Do::clone ? clone() : step;
@@ -425,6 +418,20 @@ void Generator::make_frames(uint32_t frames)
     }
 }
 
+void Generator::choose_schemas()
+{
+    for (int a = 0; a < recorded_attribute_count; a++)
+        schema_of_.push_back(a == local_attribute || a == world_attribute ? matrices
+                             : a == reset_attribute                       ? flags
+                             : a == type_attribute                        ? one_token
+                             : a == schemas_attribute                     ? tokens
+                                                      : static_cast<int>(below(schema_count)));
+    if (structure_ && chance(60)) { // paths, which clones redirect, and texts of some
+        static const int schemas_of_paths[] = {relations, connections, expressions};
+        schema_of_[below(4)] = schemas_of_paths[below(3)];
+    }
+}
+
 Program Generator::make()
 {
     program_.settings = settings();
@@ -445,17 +452,9 @@ Program Generator::make()
     discards_ = chance(30);
     small_values_ = chance(50);
     computes_ = !is_steady && !is_spawned && chance(25);
-    reserved_ = chance(30);
-    for (int a = 0; a < recorded_attribute_count; a++)
-        schema_of_.push_back(a == local_attribute || a == world_attribute ? matrices
-                             : a == reset_attribute                       ? flags
-                             : a == type_attribute                        ? one_token
-                             : a == schemas_attribute                     ? tokens
-                                                      : static_cast<int>(below(schema_count)));
-    if (structure_ && chance(60)) { // paths, which clones redirect, and texts of some
-        static const int schemas_of_paths[] = {relations, connections, expressions};
-        schema_of_[below(4)] = schemas_of_paths[below(3)];
-    }
+    finds_ = chance(25);
+    reserved_ = !finds_ && chance(40); // what is refused goes by prims, which may not be known yet
+    choose_schemas();
     const bool is_copied = structure_ && !is_steady && !is_spawned && !large && chance(12);
     if (is_copied)
         program_.prim_count = 8 + static_cast<int>(below(30));
@@ -489,8 +488,11 @@ Program Generator::make()
         make_spawned();
         return program_;
     }
-    for (uint32_t length = 8 + below(large ? 12 : 50); length > 0; length--)
+    for (uint32_t length = 8 + below(large ? 12 : finds_ ? 30 : 50); length > 0; length--) {
         program_.steps.push_back(some_step());
+        if (finds_ && chance(12))
+            make_found();
+    }
     return program_;
 }
 

@@ -11,7 +11,8 @@ namespace model
 {
 
 // Writes a program. generate.cc: its steps; generate_spawned.cc: of prims that are made one by one,
-// or cloned; generate_data.cc: schemas, rows, values.
+// or cloned; generate_found.cc: what is done with queries of filters; generate_data.cc: schemas,
+// rows, values.
 class Generator
 {
   public:
@@ -35,7 +36,7 @@ class Generator
     int favourite_ = -1;         // a name
     bool single_schema_ = false, deletes_ = false, maps_ = false, structure_ = false;
     bool snapshots_ = false, extended_ = false, small_values_ = false, discards_ = false;
-    bool computes_ = false, reserved_ = false;
+    bool computes_ = false, reserved_ = false, finds_ = false;
 
     uint32_t below(uint32_t limit)
     {
@@ -67,6 +68,7 @@ class Generator
         return reserved_ && chance(percent) ? some_computed_name() : some_name();
     }
     Ordinal some_ordinal();
+    void choose_schemas();
     Schema some_schema(int attribute);
     void add_query();
     EntryStep entry(int name, size_t query_count);
@@ -102,6 +104,12 @@ class Generator
     Step clone();
     Step find_copies(int name);
     void make_copies(uint32_t rounds);
+    Step filter();
+    Step later_filter();
+    Step found_write(int slot);
+    Step found_map(int slot);
+    Step found_use(int slot);
+    void make_found();
     void make_frames(uint32_t frames);
     void add_query_of_all();
 };

@@ -8,7 +8,7 @@ namespace model
 std::vector<int> Judge::prims_of(const Event &event)
 {
     std::vector<int> prims;
-    for (ovx_primpath_t path : event.paths)
+    for (ovx_primpath_t path : event.finder ? event.finder->paths : event.paths)
         prims.push_back(client_.prim_of(path));
     return prims;
 }
@@ -17,7 +17,7 @@ void Judge::must_fail(const Event &event, const Verdict &verdict) const
 {
     if (verdict.by_enqueue)
         fail("accepted at or below the accepted floor: ", event.step->text());
-    if (event.failed != (verdict.status != OVSTAGE_OK))
+    if (event.failed != (lacks_a_query(event) || verdict.status != OVSTAGE_OK))
         fail(event.failed ? "failed: " : "must fail: ", event.step->text());
 }
 
@@ -27,13 +27,22 @@ void Judge::write(const Event &event)
 {
     const Step &step = *event.step;
     const std::vector<int> prims = prims_of(event);
-    const std::vector<Entry> entries = entries_of(step, prims);
-    if (!refusals(step, prims).empty())
+    const std::vector<Entry> entries = entries_of(step, prims, event.by_filter);
+    const bool is_refused = !lacks_a_query(event) && !refusals(step, prims).empty();
+    if (!refusals_without_prims(step).empty() || (is_refused && !event.finder))
         fail("accepted: ", step.text());
-    const Verdict verdict = model_.judge(entries, step.ordinal, step.mode);
-    must_fail(event, verdict);
+    Verdict verdict = model_.judge(entries, step.ordinal, step.mode);
+    if (is_refused) {
+        verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
+        verdict.authored = 0;
+    }
+    // Of no positions nothing is looked at, not even whether the query is there.
+    if (!lacks_a_query(event) || !step.by_rows || !step.positions.empty())
+        must_fail(event, verdict);
+    else if (event.failed)
+        fail("failed: ", step.text());
     model_.accept(verdict, entries, step.ordinal);
-    touch(prims);
+    touch(prims, event.finder);
 }
 
 void Judge::remove(const Event &event)
@@ -44,7 +53,7 @@ void Judge::remove(const Event &event)
     const Verdict verdict = model_.judge_delete(attributes, prims, step.ordinal);
     must_fail(event, verdict);
     model_.accept_delete(verdict, attributes, prims, step.ordinal);
-    touch(prims);
+    touch(prims, event.finder);
 }
 
 void Judge::map(const Event &event)
@@ -54,8 +63,9 @@ void Judge::map(const Event &event)
     Entry entry = entry_of_map(step, prims);
     if (is_unfit(step, prims))
         fail("accepted: ", step.text());
-    const Verdict verdict =
-        model_.judge_map(entry, prims, step.finds_schema, step.ordinal, step.mode);
+    Verdict verdict = model_.judge_map(entry, prims, step.finds_schema, step.ordinal, step.mode);
+    if (verdict.status == OVSTAGE_OK && has_other_sizes(step, prims.size()))
+        verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
     must_fail(event, verdict);
     if (event.is_filled && !entry.schema.same_storage(event.schema))
         fail("a map has schema ", event.schema.text(), ", must be ", entry.schema.text());
@@ -111,11 +121,14 @@ void Judge::task(const Event &event) const
 
 // --- filters ---
 
-void Judge::touch(const std::vector<int> &prims)
+// finder: ran before, so it has seen nothing of it.
+void Judge::touch(const std::vector<int> &prims, const Event *finder)
 {
     for (std::vector<OpenFilter> *open : {&filters_, &computed_reads_}) {
-        for (OpenFilter &filter : *open)
-            filter.touched.insert(prims.begin(), prims.end());
+        for (OpenFilter &filter : *open) {
+            if (filter.event != finder)
+                filter.touched.insert(prims.begin(), prims.end());
+        }
     }
     for (int prim : prims)
         touched_at_[prim] = now_;
@@ -277,7 +290,7 @@ void Judge::allow_write(const Event &event, std::set<ovstage_api_status_t> &allo
         if (step.ordinal <= model_.floor(names[entry.name].attribute))
             allowed.insert(OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
     }
-    for (const Entry &entry : entries_of(step, prims)) {
+    for (const Entry &entry : entries_of(step, prims, event.by_filter)) {
         if (model_.ever_conflicts(entry, step.ordinal))
             allowed.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     }
@@ -297,7 +310,8 @@ void Judge::allow_map(const Event &event, std::set<ovstage_api_status_t> &allowe
     const Entry entry = entry_of_map(step, prims);
     if (step.ordinal <= model_.floor(entry.attribute))
         allowed.insert(OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
-    if (step.finds_schema || is_unfit(step, prims) || model_.ever_conflicts(entry, step.ordinal))
+    if (step.finds_schema || is_unfit(step, prims) || model_.ever_conflicts(entry, step.ordinal) ||
+        has_other_sizes(step, prims.size()))
         allowed.insert(OVSTAGE_ERROR_INVALID_ARGUMENT);
     if (step.mode == FLYRAIL_WRITE_INSERT && model_.ever_existed(prims, step.ordinal))
         allowed.insert(OVSTAGE_ERROR_PRIM_NOT_FOUND);

@@ -100,6 +100,11 @@ void Judge::read(const Event &event)
 {
     const Step &step = *event.step;
     const std::vector<int> prims = prims_of(event);
+    if (lacks_a_query(event)) {
+        if (event.status != OVSTAGE_ERROR_OP_FAILED && event.status != refused_filter)
+            fail("must fail: ", step.text());
+        return;
+    }
     FailedRead failed{&event, may_be_gone(event), {}};
     for (size_t n = 0; n < step.names.size(); n++) {
         const int attribute = names[step.names[n]].attribute;

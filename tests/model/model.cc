@@ -229,6 +229,10 @@ bool Model::kept_for_sure(int attribute, const std::vector<int> &prims,
     return std::all_of(prims.begin(), prims.end(), [&](int prim) {
         auto wanted = shown(attribute, prim, start, ordinal, floor);
         const Events &of_key = events(attribute, prim);
+        // That a deleted key has not come back meanwhile is told by what is known exactly.
+        const Event *last = newest(of_key, std::min(ordinal, floor));
+        if (!start && last && last->value.is_delete && ordinal < merged_at_most())
+            wanted = last->value;
         std::set<Ordinal> newer;
         for (const Event &event : of_key) {
             Ordinal at = event.value.ordinal;

@@ -44,6 +44,26 @@ const char *do_name(Do what)
     return text[static_cast<int>(what)];
 }
 
+void tell(std::ostream &out, const EntryStep &entry)
+{
+    out << "\n      '" << model::names[entry.name].text << "' " << entry.schema.text() << " count "
+        << entry.count << " rows " << entry.rows << " layout " << int(entry.layout) << " offset "
+        << entry.offset_bytes << " device " << int(entry.device) << " owner " << int(entry.owner)
+        << " defect " << int(entry.defect) << (entry.fits ? " fits" : "");
+    if (entry.schema.is_array) {
+        out << (entry.packed ? " packed" : "") << " lengths";
+        for (uint32_t length : entry.lengths)
+            out << " " << length;
+    }
+    if (entry.has_map) {
+        out << " map";
+        for (uint32_t row : entry.map)
+            out << " " << row;
+    }
+    if (entry.has_mask)
+        out << " mask " << std::hex << entry.mask[0] << std::dec;
+}
+
 } // namespace
 
 bool is_storable(int name, const Schema &given)
@@ -148,27 +168,13 @@ std::string Step::text() const
         out << " '" << model::names[predicate.name].text << "'" << predicate.text();
     if (finds_schema)
         out << " zero dtype";
+    if (what == Do::filter)
+        out << (later ? " later" : "");
     if (what == Do::read)
         out << (hold ? " hold" : "") << (later ? " later" : "")
             << (release_read_first ? " release-read-first" : "");
-    for (const EntryStep &entry : entries) {
-        out << "\n      '" << model::names[entry.name].text << "' " << entry.schema.text()
-            << " count " << entry.count << " rows " << entry.rows << " layout " << int(entry.layout)
-            << " offset " << entry.offset_bytes << " device " << int(entry.device) << " owner "
-            << int(entry.owner) << " defect " << int(entry.defect);
-        if (entry.schema.is_array) {
-            out << (entry.packed ? " packed" : "") << " lengths";
-            for (uint32_t length : entry.lengths)
-                out << " " << length;
-        }
-        if (entry.has_map) {
-            out << " map";
-            for (uint32_t row : entry.map)
-                out << " " << row;
-        }
-        if (entry.has_mask)
-            out << " mask " << std::hex << entry.mask[0] << std::dec;
-    }
+    for (const EntryStep &entry : entries)
+        tell(out, entry);
     if (what == Do::wait || what == Do::poll || what == Do::check || what == Do::fetch ||
         what == Do::wait_floor || what == Do::wait_all || what == Do::release || what == Do::fill ||
         what == Do::commit || what == Do::unmap || what == Do::clone || what == Do::filter ||

@@ -64,6 +64,7 @@ struct EntryStep {
     std::vector<uint64_t> mask;
     Bytes payload;                 // the rows, one after the other
     bool packed = false;           // an array: all rows are one tensor, of one length
+    bool fits = false;             // gets as many elements as its query has when it is submitted
     std::vector<uint32_t> lengths; // an array: elements of each row
     Layout layout = Layout::compact_lanes;
     uint32_t offset_bytes = 0; // byte_offset of what comes first
@@ -73,6 +74,8 @@ struct EntryStep {
 
     // Bytes of each row in the payload: where it begins, and, last, where they end.
     std::vector<size_t> row_starts() const;
+    // Of so many elements, if it fits; those that are given over and over.
+    void fit(uint32_t count);
 };
 
 enum class Do {
@@ -129,7 +132,7 @@ struct Step {
     bool is_range = false;  // a read: from `start` to the ordinal
     Ordinal start = 0;      // also a computation's input
     bool hold = false;      // a read keeps its groups
-    bool later = false;     // a read is fetched by a later step
+    bool later = false;     // a read is fetched, a filter's query is found out, by a later step
     bool release_read_first = false;
     Work work = Work::runs;
     bool ordered = false;       // a task with an ordinal

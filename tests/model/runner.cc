@@ -12,7 +12,7 @@ namespace model
 
 Runner::Runner(const Program &program, uint32_t workers)
     : program_(program), workers_(workers), model_(attribute_count, recorded_attribute_count),
-      executed_floors_(attribute_count, 0), client_(program, workers)
+      finders_(filter_slots), executed_floors_(attribute_count, 0), client_(program, workers)
 {
 }
 
@@ -35,11 +35,21 @@ bool Runner::is_full(ovstage_api_status_t status) const
 
 void Runner::write(const Step &step)
 {
+    const Finder known = known_of(step);
+    if (fits_a_query(step))
+        write_fitted(fitted(step, client_.prims_of(step).size()), known);
+    else
+        write_fitted(step, known);
+}
+
+void Runner::write_fitted(const Step &step, Finder known)
+{
     const std::vector<int> &prims = client_.prims_of(step);
-    const std::vector<Entry> entries = entries_of(step, prims);
-    std::set<ovstage_api_status_t> refusable = refusals(step, prims);
+    const std::vector<Entry> entries = entries_of(step, prims, finder_of(step) != nullptr);
+    std::set<ovstage_api_status_t> refusable =
+        known == Finder::ready ? refusals(step, prims) : refusals_without_prims(step);
     auto op = std::make_unique<Op>();
-    const Verdict verdict = model_.judge(entries, step.ordinal, step.mode);
+    Verdict verdict = model_.judge(entries, step.ordinal, step.mode);
     std::string text;
     ovstage_enqueue_result_t result = client_.write(step, client_.query_of(step), *op, text);
     for (auto &[fate, adoptable] : op->fates)
@@ -47,9 +57,14 @@ void Runner::write(const Step &step)
     if (verdict.by_enqueue)
         refusable.insert(verdict.status);
     // What is known by then comes from the enqueue (R22), the rest when the op runs.
-    if (quiet_ && verdict.status != OVSTAGE_OK)
+    if (quiet_ && known == Finder::ready && verdict.status != OVSTAGE_OK)
         refusable.insert(verdict.status);
     const bool must_refuse = !refusable.empty();
+    if (known == Finder::pending && !refusals(step, prims).empty()) {
+        refusable.merge(refusals(step, prims));
+        verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
+        verdict.authored = 0;
+    }
     if (verdict.status != OVSTAGE_OK)
         refusable.insert(verdict.status);
     if (verdict.conflict)
@@ -72,8 +87,11 @@ void Runner::write(const Step &step)
     if (must_refuse)
         fail("a write was accepted that must be refused with ", *refusable.begin());
     model_.accept(verdict, entries, step.ordinal, ops_.size());
-    op->id = result.op_index;
     op->fails = verdict.status != OVSTAGE_OK;
+    // Of no positions nothing is looked at.
+    if (known == Finder::failed && !(step.by_rows && step.positions.empty()))
+        inherit(*op, *finder_of(step));
+    op->id = result.op_index;
     op->number = ops_.size();
     by_id_[op->id] = op.get();
     ops_.push_back(std::move(op));
@@ -84,7 +102,7 @@ void Runner::remove(const Step &step)
 {
     const std::vector<int> &prims = client_.prims_of(step);
     const std::set<int> attributes = attributes_of(step);
-    const Verdict verdict = model_.judge_delete(attributes, prims, step.ordinal);
+    Verdict verdict = model_.judge_delete(attributes, prims, step.ordinal);
     const ovstage_enqueue_result_t result = client_.remove(step, client_.query_of(step));
     if (is_full(result.status))
         return;
@@ -98,6 +116,8 @@ void Runner::remove(const Step &step)
         return;
     }
     Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+    if (known_of(step) == Finder::failed)
+        inherit(op, *finder_of(step));
     op.is_delete = true;
     model_.accept_delete(verdict, attributes, prims, step.ordinal, op.number);
 }
@@ -211,6 +231,7 @@ void Runner::task(const Step &step)
 
 void Runner::step(const Step &step)
 {
+    find_out_before(step);
     switch (step.what) {
     case Do::write:
         write(step);

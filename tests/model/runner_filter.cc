@@ -178,7 +178,8 @@ ovstage_enqueue_result_t Client::filter(const Step &step, const std::string &nam
     return ovstage_query(instance, &filter, reported.data(), reported.size(), query);
 }
 
-// It sees all that was accepted before it (D23), and is waited for before anything else is.
+// It sees all that was accepted before it (D23). One of which it is not known whether it fails is
+// waited for before anything else is.
 void Runner::filter(const Step &step)
 {
     ovstage_query_handle_t query = 0;
@@ -190,23 +191,26 @@ void Runner::filter(const Step &step)
         return;
     }
     const std::vector<int> wanted = client_.matching(step, model_);
-    const bool was_quiet = quiet_;
+    const bool was_quiet = quiet_, must_fail = must_be_refused(step, model_);
     Op &op = accepted(result, false);
     op.may_fail = may_be_refused(step, model_);
+    if (step.later && op.may_fail == must_fail) {
+        op.fails = must_fail;
+        op.may_fail = false;
+        findings_.push_back({&op, &step, {}});
+        keep_found(step, query, op, must_fail ? std::vector<int>() : wanted);
+        return;
+    }
     wait(op);
-    if (!op.fails && must_be_refused(step, model_))
+    if (!op.fails && must_fail)
         fail("a filter for what no column can have succeeded");
     if (!op.fails)
         check_found(step, query, wanted);
     quiet_ = was_quiet;
-    const auto slot = static_cast<size_t>(-1 - step.query);
-    const ovstage_query_handle_t goes = op.fails ? query : client_.found[slot];
-    if (ovstage_release_query(client_.instance, goes).status != OVSTAGE_OK)
+    if (!op.fails)
+        keep_found(step, query, op, wanted);
+    else if (ovstage_release_query(client_.instance, query).status != OVSTAGE_OK)
         fail("release_query: ", last_error());
-    if (op.fails)
-        return;
-    client_.found[slot] = query;
-    client_.found_prims[slot] = wanted;
 }
 
 void Runner::check_found(const Step &step, ovstage_query_handle_t query,

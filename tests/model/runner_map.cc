@@ -6,24 +6,6 @@
 namespace model
 {
 
-Entry entry_of_map(const Step &step, const std::vector<int> &prims)
-{
-    Entry entry;
-    entry.attribute = names[step.entries[0].name].attribute;
-    entry.schema = step.finds_schema ? step.entries[0].schema
-                                     : stored(step.entries[0].name, step.entries[0].schema);
-    entry.looked_at = !prims.empty();
-    for (int prim : prims)
-        entry.rows[prim];
-    return entry;
-}
-
-bool is_unfit(const Step &map, const std::vector<int> &prims)
-{
-    const EntryStep &entry = map.entries[0];
-    return !prims.empty() && !map.finds_schema && !is_storable(entry.name, entry.schema);
-}
-
 ovstage_enqueue_result_t Client::map(const Step &step, ovstage_query_handle_t query,
                                      ovstage_map_handle_t *handle) const
 {
@@ -87,12 +69,26 @@ std::vector<Bytes> Client::fill(const ovstage_map_group_t &group, size_t count, 
 
 void Runner::map(const Step &step)
 {
+    const Finder known = known_of(step);
+    if (fits_a_query(step))
+        map_fitted(fitted(step, client_.prims_of(step).size()), known);
+    else
+        map_fitted(step, known);
+}
+
+void Runner::map_fitted(const Step &step, Finder known)
+{
     Session session;
-    session.step = &step;
+    session.step = step;
     session.prims = client_.prims_of(step);
     session.entry = entry_of_map(step, session.prims);
-    const Verdict verdict =
+    Verdict verdict =
         model_.judge_map(session.entry, session.prims, step.finds_schema, step.ordinal, step.mode);
+    if (known != Finder::failed && has_other_sizes(step, session.prims.size())) {
+        verdict.mismatch = true;
+        if (verdict.status == OVSTAGE_OK)
+            verdict.status = OVSTAGE_ERROR_INVALID_ARGUMENT;
+    }
     const ovstage_enqueue_result_t result =
         client_.map(step, client_.query_of(step), &session.handle);
     if ((result.status == OVSTAGE_OK) != (session.handle != 0))
@@ -115,12 +111,16 @@ void Runner::map(const Step &step)
         return;
     }
     // What is known by then comes from the enqueue (R22).
-    if (verdict.by_enqueue || is_misfit || (quiet_ && verdict.status != OVSTAGE_OK))
+    if (verdict.by_enqueue || is_misfit ||
+        (quiet_ && known == Finder::ready && verdict.status != OVSTAGE_OK))
         fail("a map was accepted that must be refused with ", verdict.status);
     Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+    if (known == Finder::failed)
+        inherit(op, *finder_of(step));
     model_.know(session.entry.attribute);
     session.op = op.number;
-    session.status = verdict.status;
+    session.status = op.fails_by_input ? refused_filter : verdict.status;
+    session.mismatch = verdict.mismatch;
     sessions_.push_back(session);
 }
 
@@ -130,8 +130,11 @@ void Runner::fill(Session &session, uint32_t seed)
     const ovstage_api_status_t status = ovstage_fetch_map_next(
         client_.instance, session.handle, OVSTAGE_TIMEOUT_INFINITE, &session.group);
     if (session.status != OVSTAGE_OK) {
-        if (status != session.status && status != OVSTAGE_ERROR_OP_FAILED)
-            fail("fetch_map_next of a failed map: ", status);
+        const bool allowed = status == session.status || status == OVSTAGE_ERROR_OP_FAILED ||
+                             (session.mismatch && status == OVSTAGE_ERROR_INVALID_ARGUMENT);
+        if (!allowed)
+            fail("fetch_map_next of a failed map: ", status, ", must be ", session.status, ": ",
+                 session.step.text());
         return;
     }
     if (session.phase != Session::open || session.prims.empty()) {
@@ -142,15 +145,15 @@ void Runner::fill(Session &session, uint32_t seed)
     if (status != OVSTAGE_OK)
         fail("fetch_map_next: ", status, " ", last_error());
     session.phase = Session::filled;
-    const std::vector<Bytes> rows = Client::fill(session.group, session.prims.size(), *session.step,
-                                                 session.entry.schema, seed);
+    const std::vector<Bytes> rows =
+        Client::fill(session.group, session.prims.size(), session.step, session.entry.schema, seed);
     for (size_t p = 0; p < rows.size(); p++)
         session.entry.rows[session.prims[p]] = rows[p]; // D6: of a prim the last one
 }
 
 bool Runner::commit(Session &session, bool ends)
 {
-    const Step &step = *session.step;
+    const Step &step = session.step;
     const ovstage_enqueue_result_t result =
         ends ? ovstage_unmap_attribute(client_.instance, session.handle, {})
              : ovstage_unmap_group(client_.instance, session.handle, &session.group, {});
@@ -180,9 +183,8 @@ void Runner::end_without_commit(const Session &session)
 {
     Op &op = accepted(ovstage_unmap_attribute(client_.instance, session.handle, {}),
                       session.status != OVSTAGE_OK);
-    op.fails_by_input = op.fails;
     if (op.fails)
-        op.roots = op.causes = {session.op};
+        inherit(op, *ops_[session.op]);
 }
 
 void Runner::session(const Step &step)

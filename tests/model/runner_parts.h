@@ -1,7 +1,8 @@
 // The parts of the runner: runner.cc (life, writes, floors), runner_read.cc (reads and groups),
 // runner_moment.cc (snapshots, discards, what is known exactly), runner_map.cc (maps),
-// runner_filter.cc (filters), computed.cc (columns that are computed), runner_structure.cc (clones,
-// hierarchy), runner_compute.cc (world transforms), runner_wait.cc (waits).
+// runner_filter.cc (filters), computed.cc (columns that are computed), runner_found.cc (queries of
+// filters that may be under way), entries.cc (what writes say to the model), runner_structure.cc
+// (clones, hierarchy), runner_compute.cc (world transforms), runner_wait.cc (waits).
 #ifndef FR_TESTS_MODEL_RUNNER_PARTS_H
 #define FR_TESTS_MODEL_RUNNER_PARTS_H
 
@@ -106,6 +107,7 @@ struct Expectation {
     std::vector<bool> open;      // by name: above the accepted floor, so it goes by what has run
     bool settled = false;        // everything was complete when it was accepted
     bool judged_at_once = false; // it has no pending seal to wait for
+    bool must_fail = false;      // its query's filter does
     bool fetched_at_once = false;
     Ordinal merged = 0; // changes up to it may be known as the newest of their keys only
     // Changes above this one and at or below the ordinal must not be unsealed.
@@ -132,7 +134,8 @@ struct Session {
     ovstage_map_handle_t handle = 0;
     size_t op = 0; // that opened it
     ovstage_api_status_t status = OVSTAGE_OK;
-    const Step *step = nullptr;
+    bool mismatch = false; // there are two things wrong with it: either may be told
+    Step step;
     std::vector<int> prims;
     Entry entry; // that a commit writes
     ovstage_map_group_t group{};
@@ -178,10 +181,19 @@ Entry entry_of_map(const Step &step, const std::vector<int> &prims);
 
 // Its column cannot be written so (R115).
 bool is_unfit(const Step &map, const std::vector<int> &prims);
+// It is of an array, and has not as many sizes.
+bool has_other_sizes(const Step &map, size_t count);
 
-// What a write step says to the model, and with what it must be refused whatever the model says.
-std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims);
+// What a write step says to the model, and with what it must be refused whatever the model says;
+// also what of that does not depend on prims. by_filter: its query is a filter's.
+std::vector<Entry> entries_of(const Step &step, const std::vector<int> &prims,
+                              bool by_filter = false);
 std::set<ovstage_api_status_t> refusals(const Step &step, const std::vector<int> &prims);
+std::set<ovstage_api_status_t> refusals_without_prims(const Step &step);
+
+// A write or a map whose entries that are to fit are of so many elements.
+bool fits_a_query(const Step &step);
+Step fitted(const Step &step, size_t count);
 
 // An instance with the tokens, paths and queries of a program.
 class Client
@@ -254,6 +266,7 @@ class Client
     // read.
     ovstage_api_status_t list(ovstage_query_handle_t query, std::vector<ovx_primpath_t> &out,
                               ovstage_op_id_t *op) const;
+    std::vector<ovx_primpath_t> listed(ovstage_query_handle_t query) const;
     // What is cloned, and where to; also as it is at the step's ordinal.
     void name_copies(const Step &step, Copies &copies) const;
     Copies copies_of(const Step &step, const Model &model);
@@ -296,6 +309,17 @@ bool has_no_model(const Step &compute);
 // ones there are besides those of keys that are alive depends on what was ever written.
 bool may_be_refused(const Step &filter, const Model &model);
 bool must_be_refused(const Step &filter, const Model &model);
+constexpr ovstage_api_status_t refused_filter = OVSTAGE_ERROR_INVALID_ARGUMENT;
+
+// What is known of the filter whose query is used, by then (L7).
+enum class Finder { ready, pending, failed };
+
+// A filter that nobody saw complete so far, and what it looks at.
+struct Finding {
+    Op *op = nullptr;
+    const Step *step = nullptr;
+    std::set<int> touched; // prims that were written over its query
+};
 
 struct Snapshot {
     flyrail_snapshot_t handle = 0;
@@ -331,6 +355,8 @@ class Runner
     std::vector<Held> held_;
     std::vector<Session> sessions_;
     std::vector<Snapshot> snapshots_;
+    std::vector<Finding> findings_;
+    std::vector<Op *> finders_; // by slot: the filter's op; none: its query is a list's
     std::vector<std::shared_ptr<Fate>> fates_;
     bool quiet_ = true;                                           // everything accepted is complete
     std::map<int, std::pair<Model::Topology, uint64_t>> layouts_; // by attribute, as seen last
@@ -346,8 +372,10 @@ class Runner
     };
 
     void write(const Step &step);
+    void write_fitted(const Step &step, Finder known);
     void remove(const Step &step);
     void map(const Step &step);
+    void map_fitted(const Step &step, Finder known);
     void fill(Session &session, uint32_t seed);
     // Of its group alone, or with its end. False: the session has ended.
     bool commit(Session &session, bool ends);
@@ -360,6 +388,15 @@ class Runner
     void filter(const Step &step);
     void check_found(const Step &step, ovstage_query_handle_t query,
                      const std::vector<int> &wanted);
+    Op *finder_of(const Step &step) const;
+    Finder known_of(const Step &step) const;
+    static void inherit(Op &op, const Op &producer);
+    bool may_change(const Step &step, const Finding &finding) const;
+    bool may_make(const Step &step, const Finding &finding) const;
+    void find_out(size_t index);
+    void find_out_before(const Step &step);
+    void keep_found(const Step &step, ovstage_query_handle_t query, Op &op,
+                    const std::vector<int> &prims);
     void lookup(const Step &step);
     void compute(const Step &step);
     void wait_computed(const std::vector<int> &asked);

@@ -52,8 +52,11 @@ Expectation Runner::expect(const Step &step, const Snapshot *snapshot)
         expectation.floors.emplace_back(quiet_ ? floor : least, floor);
     }
     expectation.settled = quiet_;
+    const Finder known = known_of(step);
+    expectation.must_fail = known == Finder::failed;
     expectation.judged_at_once =
-        quiet_ || std::count(expectation.open.begin(), expectation.open.end(), false) == 0;
+        known == Finder::ready &&
+        (quiet_ || std::count(expectation.open.begin(), expectation.open.end(), false) == 0);
     expectation.fetched_at_once = !step.later;
     // With nothing going on it may be asked what is known, else it may change meanwhile.
     if (step.is_range && model_.merged_at_most() != 0)
@@ -111,10 +114,13 @@ void Runner::read(const Step &step, const Snapshot *snapshot)
         if (expectation.judged_at_once && !expectation.violations.empty())
             fail("a read that must see an unsealed change was accepted with nothing to wait for");
         const bool was_quiet = quiet_;
-        accepted(result, false).may_fail =
-            expectation.may_be_gone || expectation.may_violate ||
-            std::count(expectation.open.begin(), expectation.open.end(), true) != 0;
-        quiet_ = was_quiet; // then it is judged and complete by now
+        Op &op = accepted(result, false);
+        op.may_fail = expectation.may_be_gone || expectation.may_violate ||
+                      std::count(expectation.open.begin(), expectation.open.end(), true) != 0;
+        if (expectation.must_fail)
+            inherit(op, *finder_of(step));
+        else
+            quiet_ = was_quiet; // then it is judged and complete by now
         reads_.push_back(read);
         // What it shows of prims goes by what has run: that is known now.
         if (!step.later || std::any_of(step.names.begin(), step.names.end(), is_computed)) {
@@ -196,8 +202,9 @@ bool Runner::may_be_deleted(const Expectation &expectation, size_t n, int prim) 
 // Below what is known exactly a key counts at its newest change only (L6).
 bool Runner::is_merged(const Expectation &expectation, int attribute, int prim) const
 {
-    return expectation.start && *expectation.start < expectation.merged &&
-           model_.may_be_merged(attribute, prim, expectation.ordinal, expectation.merged);
+    const Ordinal merged = expectation.settled ? expectation.merged : model_.merged_at_most();
+    return expectation.start && *expectation.start < merged &&
+           model_.may_be_merged(attribute, prim, expectation.ordinal, merged);
 }
 
 void Runner::check_complete(const Expectation &expectation, const Seen &seen) const
@@ -235,6 +242,9 @@ void Runner::fetch_all(Read &read)
                                                               OVSTAGE_TIMEOUT_INFINITE, &group);
         if (status == OVSTAGE_ERROR_END_OF_ITERATION)
             break;
+        if (expectation.must_fail &&
+            (status == OVSTAGE_ERROR_OP_FAILED || status == refused_filter))
+            return;
         if (status != OVSTAGE_OK) {
             if (!groups.empty())
                 fail("fetch_read_next after a group: ", status, " ", last_error());
@@ -244,6 +254,8 @@ void Runner::fetch_all(Read &read)
         groups.push_back(group);
         check_group(expectation, group, seen);
     }
+    if (expectation.must_fail)
+        fail("a read succeeded whose query's filter failed");
     check_complete(expectation, seen);
     check_computed(expectation, seen);
     if (read.release_first) {

@@ -174,7 +174,7 @@ void Shrinker::cut_positions()
             keep_if_failing(without_position(best_, q, static_cast<uint32_t>(position)));
     }
     Program part = best_;
-    part.prim_count = 0;
+    part.prim_count = 1; // filters and clones name one
     for (const auto &query : part.queries) {
         for (int prim : query)
             part.prim_count = std::max(part.prim_count, prim + 1);
@@ -221,6 +221,7 @@ void Shrinker::make_plain(size_t index)
         });
         change_step(index,
                     [e](Step &step) { return std::exchange(step.entries[e].has_mask, false); });
+        change_step(index, [e](Step &step) { return std::exchange(step.entries[e].fits, false); });
     }
     change_step(index, [](Step &step) {
         return std::exchange(step.mode, FLYRAIL_WRITE_UPSERT) != FLYRAIL_WRITE_UPSERT;

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -270,7 +271,8 @@ TEST(Oracle, a_failing_program_is_cut_to_what_it_needs)
         bool sealed = false;
         for (const model::Step &step : program.steps) {
             sealed |= step.what == model::Do::advance;
-            if (step.what != model::Do::write || step.mode != FLYRAIL_WRITE_INSERT || !sealed)
+            if (step.what != model::Do::write || step.mode != FLYRAIL_WRITE_INSERT || !sealed ||
+                step.query < 0)
                 continue;
             const std::vector<int> prims =
                 model::addressed(step, program.queries[static_cast<size_t>(step.query)]);
@@ -284,7 +286,7 @@ TEST(Oracle, a_failing_program_is_cut_to_what_it_needs)
         return false;
     };
     int cut = 0;
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= 250; seed++) {
         const Program program = model::generate(seed);
         if (program.prim_count > 300 || !fails(program))
             continue;
@@ -299,6 +301,35 @@ TEST(Oracle, a_failing_program_is_cut_to_what_it_needs)
         EXPECT_EQ(shorter.prim_count, 3);
     }
     EXPECT_GT(cut, 20);
+}
+
+TEST(Oracle, what_uses_a_pending_query_is_cut_to_its_filter_and_itself)
+{
+    // As if what is written over a filter that nobody waited for was lost.
+    const auto fails = [](const Program &program) {
+        std::set<int> pending;
+        for (const model::Step &step : program.steps) {
+            if (step.what == model::Do::filter && step.later)
+                pending.insert(step.query);
+            if (step.what == model::Do::write && pending.count(step.query) != 0)
+                return true;
+        }
+        return false;
+    };
+    int cut = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        const Program program = model::generate(seed);
+        if (program.prim_count > 300 || !fails(program))
+            continue;
+        const Program shorter = model::shrink(program, fails, std::chrono::seconds(60));
+        cut++;
+        ASSERT_TRUE(fails(shorter));
+        ASSERT_EQ(shorter.steps.size(), 2u) << shorter.text();
+        EXPECT_EQ(shorter.steps[1].entries.size(), 1u) << shorter.text();
+        EXPECT_FALSE(shorter.steps[1].entries[0].fits) << shorter.text();
+        EXPECT_NE(shorter.text().find(" later"), std::string::npos) << shorter.text();
+    }
+    EXPECT_GT(cut, 3);
 }
 
 } // namespace

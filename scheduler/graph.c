@@ -224,16 +224,27 @@ void fr_graph_set_trace(fr_graph *graph,
     fr_mutex_unlock(&graph->admission);
 }
 
+/* A report is counted as such before it is as completed: between the two there is one too many. */
+static uint64_t fr_graph_less_reports(const _Atomic uint64_t *completed,
+                                      const _Atomic uint64_t *reports)
+{
+    uint64_t all = fr_load_relaxed(completed), others = fr_load_relaxed(reports);
+#ifndef FR_MUTATE_GRAPH_COUNTS_BELOW_NONE
+    others = others < all ? others : all;
+#endif
+    return all - others;
+}
+
 void fr_graph_statistics_read(const fr_graph *graph, fr_graph_statistics *out)
 {
     fr_graph *guarded = (fr_graph *)graph; /* the lock alone is written */
     memset(out, 0, sizeof(*out));
     for (uint32_t k = 0; k < FR_GRAPH_SLOTS; k++) {
         const fr_graph_slot *slot = &graph->slots[k];
-        out->run_by_workers += fr_load_relaxed(&slot->completed_by_workers) -
-                               fr_load_relaxed(&slot->reports_by_workers);
-        out->run_by_waiters += fr_load_relaxed(&slot->completed_by_waiters) -
-                               fr_load_relaxed(&slot->reports_by_waiters);
+        out->run_by_workers +=
+            fr_graph_less_reports(&slot->completed_by_workers, &slot->reports_by_workers);
+        out->run_by_waiters +=
+            fr_graph_less_reports(&slot->completed_by_waiters, &slot->reports_by_waiters);
         out->failed += fr_load_relaxed(&slot->failed);
         out->hand_overs += fr_load_relaxed(&slot->hand_overs);
         out->wait_sleeps += fr_load_relaxed(&slot->wait_sleeps);

@@ -61,6 +61,15 @@ static void check_over(uint64_t bits)
                 "reported before work that was accepted before it was over");
 }
 
+/* An op and its report count as one: there are never more than were accepted. */
+static void check_counts(void)
+{
+    fr_graph_statistics counts;
+    fr_graph_statistics_read(graph, &counts);
+    fr_systematic_check(counts.run_by_workers <= counts.ids && counts.run_by_waiters <= counts.ids,
+                        "more were run than there are");
+}
+
 static void submit_and_end(uint32_t thread)
 {
     for (uint32_t k = 0; k < shape.ops; k++) {
@@ -82,6 +91,7 @@ static void submit_and_end(uint32_t thread)
         (void)set_awaited(outer);
         if (all[thread][k].has_work)
             fake_work_end(graph, &works[thread][k], NULL);
+        check_counts();
     }
     for (uint32_t k = 0; k < shape.ops; k++) {
         wait_for(fr_load_seq_cst(&ids[thread][k]));

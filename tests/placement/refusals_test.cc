@@ -227,6 +227,22 @@ TEST_P(Refusals, WhatLooksAtValues)
     StillRight();
 }
 
+// A filter that has found none leaves nothing to write, which is no refusal (R101).
+TEST_P(Refusals, AFilterThatFoundNone)
+{
+    WriteAndSeal();
+    ovstage_predicate_t predicate = {};
+    predicate.attribute = ovx_string_or_token_t{stage->token("of no prim"), {}};
+    predicate.op = OVSTAGE_FILTER_OP_HAS;
+    ovstage_filter_t filter = {&predicate, 1};
+    ovstage_query_handle_t found = 0;
+    stage->finish(ovstage_query(stage->instance, &filter, nullptr, 0, &found));
+    ovstage_enqueue_result_t sent = Send(Data(), 2, attribute, found);
+    EXPECT_EQ(sent.status, OVSTAGE_OK) << client::last_error();
+    stage->finish(sent);
+    StillRight();
+}
+
 // What the device has no computation for.
 TEST_P(Refusals, ComputedValuesAndArrays)
 {

@@ -42,13 +42,36 @@ static fr_own_stream *fr_streams_find(fr_own_stream *list, uint64_t lane)
     return found;
 }
 
+static bool fr_stream_is_stalled(const fr_own_stream *stream)
+{
+    return stream->kind == FR_STREAM_STALLED && !stream->ended &&
+           (stream->taken || stream->pending.first);
+}
+
+/* With the lock held. The spare ones are left to work that waits for nobody, or it would find none
+ * when they are stalled as well. */
+static bool fr_streams_may_stall(const fr_own_stream *list, const fr_own_stream *stream)
+{
+#ifdef FR_MUTATE_DEVICE_SPARES_STALL
+    return true;
+#endif
+    uint32_t stalled = 0;
+    for (const fr_own_stream *other = list; other; other = other->next)
+        stalled += fr_stream_is_stalled(other);
+    return fr_stream_is_stalled(stream) || stalled < FR_STREAMS_MAX;
+}
+
 static fr_own_stream *fr_streams_find_any(fr_opened *opened, fr_stream_kind kind, uint64_t lane)
 {
     fr_streams *streams = &opened->streams;
     fr_mutex_lock(&opened->lock);
-    fr_own_stream *found =
-        fr_streams_find(kind == FR_STREAM_GATE ? streams->gates : streams->work, lane);
+    fr_own_stream *list = kind == FR_STREAM_GATE ? streams->gates : streams->work;
+    fr_own_stream *found = fr_streams_find(list, lane);
+    if (found && kind == FR_STREAM_STALLED && !fr_streams_may_stall(list, found))
+        found = NULL;
     if (found) {
+        if (!fr_stream_is_stalled(found))
+            found->kind = kind;
         found->taken = true;
         found->lane = lane;
     }

@@ -27,10 +27,10 @@ struct fr_own_stream {
     fr_own_stream *next; /* of the device's list */
     fr_device_stream stream;
     fr_fence_queue pending;
-    uint64_t lane; /* whose work it carries */
-    fr_stream_kind kind;
-    bool taken; /* by a thread; or `ended` */
-    bool ended; /* of no use any more: the record is there for another stream */
+    uint64_t lane;       /* whose work it carries */
+    fr_stream_kind kind; /* of what it was taken for; as long as it is stalled, that */
+    bool taken;          /* by a thread; or `ended` */
+    bool ended;          /* of no use any more: the record is there for another stream */
 };
 
 typedef struct fr_streams {
@@ -45,6 +45,17 @@ typedef struct fr_streams {
 static inline uint64_t fr_streams_lane_of_reads(uint64_t ordinal)
 {
     return ~ordinal;
+}
+/* Seals put in here what waits for no producer: in the lane of an ordinal it would come behind what
+ * other columns wait for there. No ordinal in use is as high; one that is shares the streams. */
+static inline uint64_t fr_streams_lane_of_seals(uint64_t ordinal)
+{
+#ifdef FR_MUTATE_DEVICE_SEALS_IN_THE_LANE
+    return ordinal;
+#else
+    (void)ordinal;
+    return UINT64_C(1) << 63;
+#endif
 }
 
 /* Streams of both kinds of work together, above which no more are made for that kind. */

@@ -11,8 +11,8 @@ static bool fr_fold_is_written(const fr_version *version)
     return !written;
 }
 
-/* All is written, or too much waits. */
-static bool fr_fold_is_due(const fr_segment *segment, const fr_version *base)
+/* All is written, or too much waits: *waits. */
+static bool fr_fold_is_due(const fr_segment *segment, const fr_version *base, bool *waits)
 {
     bool written = fr_fold_is_written(base);
     uint32_t changes = 0;
@@ -24,6 +24,7 @@ static bool fr_fold_is_due(const fr_segment *segment, const fr_version *base)
 #ifdef FR_MUTATE_DEVICE_FOLDS_UNWRITTEN
     written = true;
 #endif
+    *waits = !written;
     return written || changes >= FR_FOLD_WAITING;
 }
 
@@ -65,8 +66,16 @@ static bool fr_fold_put(const fr_store *store, fr_device_run *run, const fr_segm
     return put && fr_device_run_record(run, &fault);
 }
 
+static bool fr_fold_begin(fr_device_run *run, const fr_segment *segment, uint64_t ordinal,
+                          bool waits, fr_device_fault *fault)
+{
+    return fr_device_run_begin_in(run, fr_column_device(segment->column),
+                                  waits ? FR_STREAM_STALLED : FR_STREAM_WORK, 0,
+                                  waits ? ordinal : fr_streams_lane_of_seals(ordinal), NULL, fault);
+}
+
 /* False: the device or the host has no memory. */
-static bool fr_fold_make(fr_store *store, fr_segment *segment, const fr_version *base,
+static bool fr_fold_make(fr_store *store, fr_segment *segment, const fr_version *base, bool waits,
                          fr_version *made)
 {
     fr_head_place place;
@@ -75,8 +84,7 @@ static bool fr_fold_make(fr_store *store, fr_segment *segment, const fr_version 
     fr_head_place_take(store, segment, base, &place);
     made->buffer = place.buffer;
     bool put = false;
-    if (fr_device_run_begin(&run, fr_column_device(segment->column), 0, made->ordinal, NULL,
-                            &fault)) {
+    if (fr_fold_begin(&run, segment, made->ordinal, waits, &fault)) {
         if (!made->buffer)
             made->buffer = fr_column_buffer(segment->column, store->buffers, segment->row_count);
         put = made->buffer && fr_fold_put(store, &run, segment, base, made, &place);
@@ -92,10 +100,11 @@ static bool fr_fold_make(fr_store *store, fr_segment *segment, const fr_version 
 fr_version *fr_fold_place(fr_store *store, fr_segment *segment, const fr_version *base)
 {
     const fr_version *newest = segment->sealed;
-    if (!fr_fold_is_due(segment, base))
+    bool waits;
+    if (!fr_fold_is_due(segment, base, &waits))
         return NULL;
     fr_version *made = fr_version_get(&store->versions, segment, newest->ordinal, FR_VERSION_FULL);
-    if (made && !fr_fold_make(store, segment, base, made)) {
+    if (made && !fr_fold_make(store, segment, base, waits, made)) {
         fr_version_drop(&store->versions, made);
         made = NULL;
     }

@@ -58,7 +58,8 @@ static fr_buffer *fr_head_place_saved(fr_store *store, const fr_version *older)
     fr_device_run run;
     fr_device_fault fault;
     fr_buffer *saved = NULL;
-    if (!fr_device_run_begin(&run, fr_column_device(column), 0, older->ordinal, NULL, &fault))
+    if (!fr_device_run_begin(&run, fr_column_device(column), 0,
+                             fr_streams_lane_of_seals(older->ordinal), NULL, &fault))
         return NULL;
     saved = fr_column_buffer(column, store->buffers, places);
     bool put = saved && fr_head_place_save(store, &run, older, saved, &fault);

@@ -264,6 +264,39 @@ TEST_P(DeviceOrder, ManyStalledProducersHoldUpNoOthers)
     }
 }
 
+// Nor do those that come when others have used the streams above what may stall.
+TEST_P(DeviceOrder, StalledProducersLeaveSpareStreamsFree)
+{
+    const uint64_t may_stall = 32, spare = 8;
+    client::Stage stage(0); // so that what is done is seen by the next op
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+    fr_cu_event written = Event();
+    fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source"),
+                     data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, written);
+    Produce(producer, data, 3, 2);
+    FR_SIM_OK(cu->cuStreamSynchronize(producer));
+    fr_sim_hold(stalled, true);
+    Produce(stalled, late, 3, 1);
+    for (uint64_t k = 0; k < may_stall + spare; k++) {
+        ovstage_placement_t late_placement = Place(nullptr, Event());
+        if (k >= may_stall) {
+            stage.finish(Write(stage, query, attribute, 100 + k, data, 3, {0, 0}, &placement));
+            FR_SIM_OK(cu->cuEventSynchronize(written));
+        }
+        ovstage_enqueue_result_t sent =
+            Write(stage, query, attribute, 1 + k, late, 3, {Handle(stalled), 0}, &late_placement);
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, sent.op_index, client::forever, &outcome),
+                  OVSTAGE_OK);
+        EXPECT_EQ(outcome.error_op_id_count, k < may_stall ? 0u : 1u) << k;
+    }
+    stage.finish(Write(stage, query, attribute, 99, data, 3, {0, 0}, &placement));
+    fr_sim_hold(stalled, false);
+}
+
 // They do it in the order of acceptance, whatever their ordinals.
 TEST_P(DeviceOrder, OneEventIsRecordedInTheOrderOfAcceptance)
 {

@@ -288,6 +288,40 @@ TEST_P(SubsetRows, AStalledProducerIsNotFolded)
     ExpectSameAt(stage, all, 15);
 }
 
+// A fold does not come behind what another column waits for at the same ordinal, nor does what a
+// head that is used again leaves behind.
+TEST_P(SubsetRows, AStalledProducerHoldsUpNoFoldOfOthers)
+{
+    client::Stage stage(Keeping(1));
+    const uint32_t count = 30;
+    ovstage_query_handle_t all = stage.query(count), few = stage.query(Paths({20, 3, 12}));
+    fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+    fr_cu_event late = Event();
+    for (uint64_t ordinal = 1; ordinal <= 5; ordinal++) {
+        Rows rows = {{ordinal == 1 ? count : 3}, {}, static_cast<float>(1000 * ordinal)};
+        rows.with_event = false; // so that it is written when it is sealed
+        stage.finish(WriteOnDevice(stage, ordinal == 1 ? all : few, ordinal, rows, producer));
+        fr_sim_hold(stalled, true);
+        fr_cu_device_ptr memory = Memory(count * sizeof(float), "late source");
+        Produce(stalled, memory, count, 0);
+        ovstage_placement_t placement = Place(nullptr, late);
+        stage.finish(Write(stage, all, stage.token("late"), ordinal, memory, count,
+                           {Handle(stalled), 0}, &placement));
+        stage.finish(stage.seal(ordinal));
+    }
+    for (uint64_t ordinal = 1; ordinal <= 5; ordinal++) {
+        fr_cu_event readable = Event();
+        ovstage_placement_t placement = Place(nullptr, readable);
+        ovstage_read_handle_t read = 0;
+        stage.finish(Read(stage, all, OnDevice(stage), ordinal, &placement, &read));
+        EXPECT_FALSE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(readable), 0u) << ordinal;
+        stage.finish(ovstage_release_read(stage.instance, read));
+    }
+    EXPECT_EQ(cu->cuEventQuery(late), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    fr_sim_hold(stalled, false);
+}
+
 // A group that is held shows the same while its rows are written again and folded.
 TEST_P(SubsetRows, AGroupStaysAsItIs)
 {

@@ -114,6 +114,13 @@ fr_fence *fr_placed_written(fr_placed *placed)
     return written;
 }
 
+bool fr_placed_is_written(fr_placed *placed)
+{
+    fr_fence *written = fr_placed_written(placed);
+    fr_fence_release(written);
+    return !written;
+}
+
 fr_fence *fr_placed_next_reader(fr_placed *placed, uint32_t *index)
 {
     fr_fence *reader = NULL;

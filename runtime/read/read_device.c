@@ -183,14 +183,19 @@ static ovstage_api_status_t fr_read_find_device(fr_read *read, fr_opened **out)
     return OVSTAGE_OK;
 }
 
-/* Whether its rows have to be moved: else there are waits alone, of which any number may be under
- * way. */
-static bool fr_read_moves_rows(const fr_read *read)
+/* Where no row has to be moved there are waits alone, of which any number may be under way. */
+static fr_stream_kind fr_read_stream_kind(const fr_read *read)
 {
-    bool moves = !read->device;
-    for (uint32_t p = 0; p < read->result.part_count && !moves; p++)
-        moves = !read->result.parts[p].is_delete && !read->result.parts[p].placed;
-    return moves;
+    bool moves = !read->device, written = true;
+    for (uint32_t p = 0; p < read->result.part_count; p++) {
+        const fr_read_part *part = &read->result.parts[p];
+        moves = moves || (!part->is_delete && !part->placed);
+        written = written && (!part->device || part->is_delete || fr_store_read_is_written(part));
+    }
+#ifdef FR_MUTATE_DEVICE_READS_STALL
+    written = false;
+#endif
+    return !moves ? FR_STREAM_GATE : written ? FR_STREAM_WORK : FR_STREAM_STALLED;
 }
 
 ovstage_api_status_t fr_read_to_device(fr_read *read)
@@ -212,7 +217,7 @@ ovstage_api_status_t fr_read_to_device(fr_read *read)
 #else
     uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
 #endif
-    fr_stream_kind kind = fr_read_moves_rows(read) ? FR_STREAM_STALLED : FR_STREAM_GATE;
+    fr_stream_kind kind = fr_read_stream_kind(read);
     bool begun = fr_device_run_begin_in(&run, device, kind, read->stream, lane, NULL, &fault);
     bool put = begun && fr_read_put(read, &run, &fault);
     if (begun)

@@ -6,9 +6,7 @@
 
 static bool fr_fold_is_written(const fr_version *version)
 {
-    fr_fence *written = fr_placed_written(version->buffer->placed);
-    fr_fence_release(written);
-    return !written;
+    return fr_placed_is_written(version->buffer->placed);
 }
 
 /* All is written, or too much waits: *waits. */

@@ -5,6 +5,7 @@
  * and nothing open at or below N. */
 #include <stdio.h>
 
+#include "runtime/device/placed.h"
 #include "runtime/store/array_read.h"
 #include "runtime/store/change_log.h"
 #include "runtime/store/derive.h"
@@ -550,6 +551,11 @@ bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run 
                                  struct fr_placed *to, struct fr_device_fault *fault)
 {
     return fr_snapshot_gather_placed(part->state, run, to, fault);
+}
+
+bool fr_store_read_is_written(const fr_read_part *part)
+{
+    return part->placed ? fr_placed_is_written(part->placed) : fr_snapshot_is_written(part->state);
 }
 
 void fr_store_read_release(fr_store *store, fr_read_part *part)

@@ -282,6 +282,8 @@ ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query,
 /* The same on a device, into a payload that the run writes. False: the fault says why. */
 bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
                                  struct fr_placed *to, struct fr_device_fault *fault);
+/* Of a part on a device: whether its rows are written there. */
+bool fr_store_read_is_written(const fr_read_part *part);
 /* Lets go of what a part holds. Any thread, any order, once. */
 void fr_store_read_release(fr_store *store, fr_read_part *part);
 

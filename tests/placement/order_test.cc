@@ -278,6 +278,11 @@ TEST_P(DeviceOrder, StalledProducersLeaveSpareStreamsFree)
     ovstage_placement_t placement = Place(nullptr, written);
     Produce(producer, data, 3, 2);
     FR_SIM_OK(cu->cuStreamSynchronize(producer));
+    ovx_token_t other = stage.token("other");
+    ovstage_placement_t in_own = Place(producer, written);
+    stage.finish(Write(stage, query, other, 1, data, 3, {0, 0}, &in_own));
+    stage.finish(stage.seal(1));
+    FR_SIM_OK(cu->cuEventSynchronize(written));
     fr_sim_hold(stalled, true);
     Produce(stalled, late, 3, 1);
     for (uint64_t k = 0; k < may_stall + spare; k++) {
@@ -287,13 +292,16 @@ TEST_P(DeviceOrder, StalledProducersLeaveSpareStreamsFree)
             FR_SIM_OK(cu->cuEventSynchronize(written));
         }
         ovstage_enqueue_result_t sent =
-            Write(stage, query, attribute, 1 + k, late, 3, {Handle(stalled), 0}, &late_placement);
+            Write(stage, query, attribute, 2 + k, late, 3, {Handle(stalled), 0}, &late_placement);
         ovstage_op_wait_result_t outcome = {};
         EXPECT_EQ(ovstage_wait_op(stage.instance, sent.op_index, client::forever, &outcome),
                   OVSTAGE_OK);
         EXPECT_EQ(outcome.error_op_id_count, k < may_stall ? 0u : 1u) << k;
     }
     stage.finish(Write(stage, query, attribute, 99, data, 3, {0, 0}, &placement));
+    ovstage_read_handle_t read = 0;
+    stage.finish(Read(stage, query, other, 1, nullptr, &read)); // it moves what is written
+    stage.finish(ovstage_release_read(stage.instance, read));
     fr_sim_hold(stalled, false);
 }
 

@@ -19,8 +19,7 @@
 #define FR_REHOME_SEGMENTS 16u /* that are worth it */
 #define FR_REHOME_PAUSE 16u    /* seals, after it could not be done */
 #endif
-#define FR_REHOME_ROWS 64u   /* of a small segment */
-#define FR_REHOME_MOST 4096u /* segments that one seal moves: other seals wait for it */
+#define FR_REHOME_ROWS 64u /* of a small segment */
 #define FR_REHOME_KINDS 64u
 
 void fr_rehome_note(fr_store *store, fr_segment *segment)
@@ -356,7 +355,6 @@ static bool fr_rehome_column(fr_store *store, fr_column *column, fr_segment *lis
     fr_rehome rehome = {.store = store, .column = column, .room = fr_rehome_resting(list)};
     if (rehome.room < FR_REHOME_SEGMENTS)
         return true;
-    rehome.room = rehome.room < FR_REHOME_MOST ? rehome.room : FR_REHOME_MOST;
     size_t parts_bytes = rehome.room * sizeof(*rehome.parts);
     rehome.parts = fr_memory_allocate(store->allocator, parts_bytes, 16);
     bool moved = false;

@@ -52,9 +52,8 @@
  *
  * Threads: seals only. Progress: in proportion to the rows that move, their kept states and what is
  * logged of them, once: what moved lies in a segment of 16 or more rows, so none moves more than a
- * few times; a seal moves a limited number of segments, the next one more of them. No lock but the
- * seals' is held for more than FR_ROWS_A_LOCK steps. Memory: the new segment, before the old ones
- * are let go of; of each of those a record stays. */
+ * few times. No lock but the seals' is held for more than FR_ROWS_A_LOCK steps. Memory: the new
+ * segment, before the old ones are let go of; of each of those a record stays. */
 #ifndef FR_RUNTIME_STORE_REHOME_H
 #define FR_RUNTIME_STORE_REHOME_H
 

@@ -81,28 +81,6 @@ TEST_F(Rehome, FewOrRarelyWrittenKeysStay)
     EXPECT_EQ(Figures().segments, count);
 }
 
-// Seals stay short: what is too much for one is left to the next.
-TEST_F(Rehome, ASealMovesALimitedNumber)
-{
-    constexpr uint32_t limit = 4096, more = 100;
-    const std::vector<uint32_t> many = range(1, limit + more);
-    for (uint32_t prim : many) {
-        ASSERT_EQ(Write(Query({prim}), ++last, prim), OVSTAGE_OK);
-        ASSERT_TRUE(store_world_seal(world, last));
-    }
-    store_query *all = Query(many);
-    std::vector<uint64_t> seen;
-    for (uint32_t k = 0; k < frames; k++) {
-        PassFrames(all, 1);
-        const uint64_t segments = Figures().segments;
-        if (seen.empty() || seen.back() != segments)
-            seen.push_back(segments);
-    }
-    EXPECT_EQ(seen, (std::vector<uint64_t>{limit + more, 1 + more, 2}));
-    EXPECT_EQ(ReadValues(many, last),
-              std::vector<int64_t>(many.size(), static_cast<int64_t>(last)));
-}
-
 // One that the keys had before they moved, and those since, at each moment that is kept.
 TEST_F(Rehome, OlderStatesStayAsTheyWere)
 {

@@ -182,7 +182,7 @@ void run_programs(const Way &way)
     const bool is_long = std::getenv("FR_TEST_LONG") != nullptr;
     const uint64_t first = number_from("FR_ORACLE_FIRST", 1);
     const uint64_t count = number_from("FR_ORACLE_COUNT", is_long ? 1000000 : way.programs);
-    const uint64_t seconds = number_from("FR_ORACLE_SECONDS", is_long ? 1200 : 150);
+    const uint64_t seconds = number_from("FR_ORACLE_SECONDS", is_long ? 1200 : 300);
     const auto end = std::chrono::steady_clock::now() +
                      std::chrono::milliseconds(seconds * 10 * way.share_of_the_time);
     Watchdog watchdog;

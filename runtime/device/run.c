@@ -134,6 +134,21 @@ bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_f
     return false;
 }
 
+bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
+                         fr_device_fault *fault)
+{
+    const fr_address target = {run->opened->place, to},
+                     source = {from->opened->place, from->address};
+#ifdef FR_MUTATE_DEVICE_PEER_SOURCE_EARLY
+    if (!fr_wait_to_read(run->opened, run->stream, run->own, from, fault))
+        return false;
+#else
+    if (!fr_device_run_reads(run, from, fault))
+        return false;
+#endif
+    return fr_device_run_transfer(run, target, source, size_bytes, fault);
+}
+
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
 {
     fr_staged *staged = fr_staging_take(run->opened, size_bytes, fault);

@@ -48,6 +48,10 @@ bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault
 bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
                         fr_device_fault *fault);
 bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_fault *fault);
+/* What lies on another device, or on this one, is named and copied: what it lies in, and the memory
+ * of both ends, is held until the copy is over. */
+bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
+                         fr_device_fault *fault);
 /* Memory for what is to be uploaded, which the host fills; then its upload. NULL: the fault says
  * why. */
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);

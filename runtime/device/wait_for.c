@@ -11,6 +11,10 @@ static bool fr_wait_is_left_out(fr_wait_reason reason)
     return reason == FR_WAIT_READER;
 #elif defined(FR_MUTATE_DEVICE_NO_WAIT_SOURCE)
     return reason == FR_WAIT_SOURCE;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_PEER)
+    return reason == FR_WAIT_PEER;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_OTHERS)
+    return reason == FR_WAIT_OTHERS;
 #else
     (void)reason;
     return false;
@@ -36,7 +40,8 @@ bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, const fr_own_st
                      fr_placed *placed, fr_device_fault *fault)
 {
     fr_fence *written = fr_placed_written(placed);
-    bool waits = fr_wait_for(opened, stream, own, written, FR_WAIT_SOURCE, fault);
+    fr_wait_reason reason = placed->opened == opened ? FR_WAIT_SOURCE : FR_WAIT_PEER;
+    bool waits = fr_wait_for(opened, stream, own, written, reason, fault);
     fr_fence_release(written);
     return waits;
 }

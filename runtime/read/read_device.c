@@ -55,11 +55,6 @@ static ovstage_api_status_t fr_read_check_part(fr_read *read, const fr_read_part
                               "%s on CUDA device %d: not supported by this library",
                               part->attribute ? "arrays" : "computed values",
                               (int)read->device->place);
-    if (device && read->device && device != read->device)
-        return fr_read_refuse(read, OVSTAGE_ERROR_NOT_SUPPORTED,
-                              "values lie on CUDA device %d, and reading them elsewhere is not "
-                              "supported by this library",
-                              (int)device->place);
     int32_t lost = part->placed ? fr_placed_lost(part->placed) : 0;
     return lost ? fr_read_refuse(read, OVSTAGE_ERROR_OP_FAILED,
                                  "values on CUDA device %d were lost by its error %d: %s",
@@ -132,30 +127,106 @@ static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_faul
     part->own = fr_placed_make(run->opened, part->data_bytes, fault);
     if (!part->own || !fr_device_run_writes(run, part->own, fault))
         return false;
+    bool brought;
+    if (!part->device)
+        brought = fr_read_upload(part, run, fault);
+    else if (part->device == run->opened)
+        brought = fr_store_read_gather_placed(part, run, part->own, fault);
+    else
+        brought = fr_device_run_bring(run, part->own->address,
+                                      part->together ? part->together : part->placed,
+                                      part->data_bytes, fault);
     part->placed = part->own;
-    bool brought = part->device ? fr_store_read_gather_placed(part, run, part->own, fault)
-                                : fr_read_upload(part, run, fault);
     part->device = run->opened;
     return brought;
 }
 
-static bool fr_read_put_part(const fr_read *read, fr_read_part *part, fr_device_run *run,
-                             fr_device_fault *fault)
+static bool fr_read_put_part(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {
-    if (part->is_delete || (!read->device && !part->device))
+    if (part->is_delete)
         return true;
-    if (!read->device)
-        return fr_read_fetch_home(part, run, fault);
-    return part->placed ? fr_wait_to_read(run->opened, run->stream, run->own, part->placed, fault)
-                        : fr_read_bring(part, run, fault);
+    return part->placed && part->device == run->opened
+               ? fr_wait_to_read(run->opened, run->stream, run->own, part->placed, fault)
+               : fr_read_bring(part, run, fault);
+}
+
+/* Where no row has to be moved there are waits alone, of which any number may be under way.
+ * device: of a run for what lies there; NULL: of one for all. */
+static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *device)
+{
+    bool moves = device != read->device, written = true;
+    for (uint32_t p = 0; p < read->result.part_count; p++) {
+        const fr_read_part *part = &read->result.parts[p];
+        if (part->is_delete || (device != read->device && part->device != device))
+            continue;
+        moves = moves || !part->placed || part->device != read->device;
+        written = written && (!part->device || fr_store_read_is_written(part));
+    }
+#ifdef FR_MUTATE_DEVICE_READS_STALL
+    written = false;
+#endif
+    return !moves ? FR_STREAM_GATE : written ? FR_STREAM_WORK : FR_STREAM_STALLED;
+}
+
+static bool fr_read_begin(const fr_read *read, fr_opened *device, uintptr_t client_stream,
+                          fr_device_run *run, fr_device_fault *fault)
+{
+#ifdef FR_MUTATE_DEVICE_READS_IN_THE_LANE
+    uint64_t lane = read->bounds.end;
+#else
+    uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
+#endif
+    return fr_device_run_begin_in(run, device, fr_read_stream_kind(read, device), client_stream,
+                                  lane, NULL, fault);
+}
+
+/* --- on the device that the client has named -------------------------------------------------- */
+
+static bool fr_read_is_to_gather(const fr_read *read, const fr_read_part *part)
+{
+    return !part->is_delete && part->device && part->device != read->device && !part->placed &&
+           !part->together;
+}
+
+static bool fr_read_gather_part(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
+{
+    part->together = fr_placed_make(run->opened, part->data_bytes, fault);
+    return part->together && fr_device_run_writes(run, part->together, fault) &&
+           fr_store_read_gather_placed(part, run, part->together, fault);
+}
+
+/* Rows that lie apart on another device are brought together there. */
+static bool fr_read_gather_on(const fr_read *read, fr_opened *device, fr_device_fault *fault)
+{
+    fr_device_run run;
+    if (!fr_read_begin(read, device, 0, &run, fault))
+        return false;
+    bool put = true;
+    for (uint32_t p = 0; p < read->result.part_count && put; p++) {
+        fr_read_part *part = &read->result.parts[p];
+        if (part->device == device && fr_read_is_to_gather(read, part))
+            put = fr_read_gather_part(part, &run, fault);
+    }
+    put = put && fr_device_run_record(&run, fault);
+    fr_device_run_end(&run);
+    return put;
+}
+
+static bool fr_read_gather_elsewhere(const fr_read *read, fr_device_fault *fault)
+{
+    bool put = true;
+    for (uint32_t p = 0; p < read->result.part_count && put; p++)
+        if (fr_read_is_to_gather(read, &read->result.parts[p]))
+            put = fr_read_gather_on(read, read->result.parts[p].device, fault);
+    return put;
 }
 
 /* All work and waits, a fence behind it, and then the client's event, into the stream that it
  * named. */
-static bool fr_read_put(fr_read *read, fr_device_run *run, fr_device_fault *fault)
+static bool fr_read_put_all(fr_read *read, fr_device_run *run, fr_device_fault *fault)
 {
     for (uint32_t p = 0; p < read->result.part_count; p++)
-        if (!fr_read_put_part(read, &read->result.parts[p], run, fault))
+        if (!fr_read_put_part(&read->result.parts[p], run, fault))
             return false;
     if (!fr_device_run_record(run, fault))
         return false;
@@ -167,41 +238,86 @@ static bool fr_read_put(fr_read *read, fr_device_run *run, fr_device_fault *faul
     return true;
 }
 
-/* The device that there is work on; NULL: none. Not OK: there are several. */
-static ovstage_api_status_t fr_read_find_device(fr_read *read, fr_opened **out)
+/* What was brought together is held by the fences of who reads it. */
+static void fr_read_end_gathers(fr_read *read)
 {
-    *out = read->device;
-    for (uint32_t p = 0; p < read->result.part_count && !read->device; p++) {
-        fr_opened *device = read->result.parts[p].device;
-        if (device && *out && device != *out)
-            return fr_read_refuse(read, OVSTAGE_ERROR_NOT_SUPPORTED,
-                                  "values lie on CUDA devices %d and %d, and reading them together "
-                                  "is not supported by this library",
-                                  (int)(*out)->place, (int)device->place);
-        *out = device ? device : *out;
+    for (uint32_t p = 0; p < read->result.part_count; p++) {
+        fr_read_part *part = &read->result.parts[p];
+        if (part->together)
+            fr_placed_dispose(part->together);
+        part->together = NULL;
     }
-    return OVSTAGE_OK;
 }
 
-/* Where no row has to be moved there are waits alone, of which any number may be under way. */
-static fr_stream_kind fr_read_stream_kind(const fr_read *read)
+static bool fr_read_put_there(fr_read *read, fr_device_fault *fault)
 {
-    bool moves = !read->device, written = true;
-    for (uint32_t p = 0; p < read->result.part_count; p++) {
-        const fr_read_part *part = &read->result.parts[p];
-        moves = moves || (!part->is_delete && !part->placed);
-        written = written && (!part->device || part->is_delete || fr_store_read_is_written(part));
+    fr_device_run run;
+    bool put = fr_read_gather_elsewhere(read, fault);
+    if (put && (put = fr_read_begin(read, read->device, read->stream, &run, fault))) {
+        put = fr_read_put_all(read, &run, fault);
+        fr_device_run_end(&run);
     }
-#ifdef FR_MUTATE_DEVICE_READS_STALL
-    written = false;
-#endif
-    return !moves ? FR_STREAM_GATE : written ? FR_STREAM_WORK : FR_STREAM_STALLED;
+    fr_read_end_gathers(read);
+    return put;
+}
+
+/* --- on the host ------------------------------------------------------------------------------ */
+
+/* A fetch waits for one fence, which is behind all of them. */
+static bool fr_read_end_home(fr_read *read, fr_device_run *run, fr_device_fault *fault)
+{
+    if (!fr_wait_for(run->opened, run->stream, run->own, read->ready, FR_WAIT_OTHERS, fault) ||
+        !fr_device_run_record(run, fault))
+        return false;
+    fr_fence_release(read->ready);
+    read->ready = run->done;
+    fr_fence_retain(read->ready);
+    return true;
+}
+
+/* What lies on the device. */
+static bool fr_read_put_home_from(fr_read *read, fr_opened *device, fr_device_fault *fault)
+{
+    fr_device_run run;
+    if (!fr_read_begin(read, device, 0, &run, fault))
+        return false;
+    bool put = true;
+    for (uint32_t p = 0; p < read->result.part_count && put; p++) {
+        fr_read_part *part = &read->result.parts[p];
+        if (part->device == device && !part->is_delete)
+            put = fr_read_fetch_home(part, &run, fault);
+    }
+    put = put && fr_read_end_home(read, &run, fault);
+    fr_device_run_end(&run);
+    return put;
+}
+
+static bool fr_read_put_home(fr_read *read, fr_device_fault *fault)
+{
+    bool put = true;
+    for (uint32_t p = 0; p < read->result.part_count && put; p++) {
+        const fr_read_part *part = &read->result.parts[p];
+        if (part->device && !part->is_delete && !part->staged)
+            put = fr_read_put_home_from(read, part->device, fault);
+    }
+    return put;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* A device that there is something to do with; NULL: none. */
+static fr_opened *fr_read_any_device(const fr_read *read)
+{
+    fr_opened *device = read->device;
+    for (uint32_t p = 0; p < read->result.part_count && !device; p++)
+        device = read->result.parts[p].device;
+    return device;
 }
 
 ovstage_api_status_t fr_read_to_device(fr_read *read)
 {
-    fr_opened *device = NULL;
-    ovstage_api_status_t status = fr_read_find_device(read, &device);
+    ovstage_api_status_t status = OVSTAGE_OK;
+    const fr_opened *device = fr_read_any_device(read);
     for (uint32_t p = 0; p < read->result.part_count && status == OVSTAGE_OK && device; p++) {
         status = fr_read_check_part(read, &read->result.parts[p]);
         if (status == OVSTAGE_OK)
@@ -209,19 +325,9 @@ ovstage_api_status_t fr_read_to_device(fr_read *read)
     }
     if (status != OVSTAGE_OK || !device)
         return status;
-    fr_device_run run;
     fr_device_fault fault;
     fr_devices_settle(device->devices);
-#ifdef FR_MUTATE_DEVICE_READS_IN_THE_LANE
-    uint64_t lane = read->bounds.end;
-#else
-    uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
-#endif
-    fr_stream_kind kind = fr_read_stream_kind(read);
-    bool begun = fr_device_run_begin_in(&run, device, kind, read->stream, lane, NULL, &fault);
-    bool put = begun && fr_read_put(read, &run, &fault);
-    if (begun)
-        fr_device_run_end(&run);
+    bool put = read->device ? fr_read_put_there(read, &fault) : fr_read_put_home(read, &fault);
     return put ? OVSTAGE_OK
                : fr_read_refuse(read, fr_placement_status(&fault), "a read on a device: %s",
                                 fault.text);

@@ -99,7 +99,7 @@ class PlacementTest : public ::testing::TestWithParam<Order>
     fr_sim_options options = fr_sim_default_options();
     fr_cu_context contexts[2] = {};
     bool reports_are_meant = false; // by the test
-    fr_cu_function produce_ = nullptr, sum_ = nullptr;
+    fr_cu_function produce_[2] = {}, sum_[2] = {};
 
     void SetUp() override
     {
@@ -114,13 +114,14 @@ class PlacementTest : public ::testing::TestWithParam<Order>
         cu = fr_sim_driver();
         ASSERT_TRUE(fr_cuda_use_driver(cu));
         FR_SIM_OK(cu->cuInit(0));
-        for (int i = 0; i < 2; i++)
+        for (int i = 1; i >= 0; i--) { // the first one stays the current one
+            fr_cu_module module = nullptr;
             FR_SIM_OK(cu->cuDevicePrimaryCtxRetain(&contexts[i], i));
-        FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
-        fr_cu_module module = nullptr;
-        FR_SIM_OK(cu->cuModuleLoadDataEx(&module, ".version 7.0\n", 0, nullptr, nullptr));
-        FR_SIM_OK(cu->cuModuleGetFunction(&produce_, module, "client_produce"));
-        FR_SIM_OK(cu->cuModuleGetFunction(&sum_, module, "client_sum"));
+            FR_SIM_OK(cu->cuCtxSetCurrent(contexts[i]));
+            FR_SIM_OK(cu->cuModuleLoadDataEx(&module, ".version 7.0\n", 0, nullptr, nullptr));
+            FR_SIM_OK(cu->cuModuleGetFunction(&produce_[i], module, "client_produce"));
+            FR_SIM_OK(cu->cuModuleGetFunction(&sum_[i], module, "client_sum"));
+        }
         alive_ = fr_sim_check_leaks(false);
     }
 
@@ -136,6 +137,15 @@ class PlacementTest : public ::testing::TestWithParam<Order>
         }
         fr_sim_close();
         EXPECT_TRUE(fr_cuda_use_driver(nullptr));
+    }
+
+    // What is made and launched meanwhile is of that device.
+    void MakeCurrent(int32_t device)
+    {
+        if (device == current_)
+            return; // no call for who counts them
+        EXPECT_EQ(cu->cuCtxSetCurrent(contexts[device]), 0u);
+        current_ = device;
     }
 
     fr_cu_stream Stream(const char *name)
@@ -167,14 +177,17 @@ class PlacementTest : public ::testing::TestWithParam<Order>
     void Produce(fr_cu_stream stream, fr_cu_device_ptr to, uint32_t count, float first)
     {
         void *arguments[] = {&to, &count, &first};
-        EXPECT_EQ(cu->cuLaunchKernel(produce_, 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
+        EXPECT_EQ(cu->cuLaunchKernel(produce_[current_], 1, 1, 1, 64, 1, 1, 0, stream, arguments,
+                                     nullptr),
                   0u);
     }
 
     void Sum(fr_cu_stream stream, fr_cu_device_ptr from, uint32_t count, fr_cu_device_ptr to)
     {
         void *arguments[] = {&from, &count, &to};
-        EXPECT_EQ(cu->cuLaunchKernel(sum_, 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr), 0u);
+        EXPECT_EQ(
+            cu->cuLaunchKernel(sum_[current_], 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
+            0u);
     }
 
     // A float of a device, when the stream's work is done.
@@ -229,6 +242,7 @@ class PlacementTest : public ::testing::TestWithParam<Order>
 
   private:
     uint64_t alive_ = 0, made_ = 0;
+    int32_t current_ = 0; // the device
 };
 
 #define PLACEMENT_ORDERS(suite) \

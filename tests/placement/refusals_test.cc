@@ -182,8 +182,6 @@ TEST_P(Refusals, TheHostAndTheDeviceDoNotMixInAColumn)
     stage->finish(stage->write(query, other, 2, values));
     Fails(Send(Data(), 3, other, query), "lie on the host");
     EXPECT_EQ(stage->read(query, attribute, 1), (std::vector<float>{1, 2, 3}));
-    ovstage_placement_t elsewhere = Place(nullptr, event, 1);
-    Refused(ReadAt(query, &elsewhere), OVSTAGE_ERROR_NOT_SUPPORTED, "lie on CUDA device 0");
     stage->finish(stage->seal(3));
     EXPECT_EQ(stage->read(query, other, 3), values);
     StillRight();

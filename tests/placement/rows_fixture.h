@@ -17,6 +17,8 @@ struct Rows {
     fr_cu_event event = nullptr;
     fr_cu_device_ptr memory = 0;
     fr_cu_stream stream = nullptr; // of the placement
+    int32_t source = 0, place = 0; // the devices of the memory and of the placement
+    ovx_token_t name = 0;          // of the column; 0: the one on the device
 };
 
 struct Shown {
@@ -38,6 +40,8 @@ inline std::ostream &operator<<(std::ostream &stream, const Shown &shown)
 class RowsTest : public PlacementTest
 {
   protected:
+    std::vector<int32_t> read_on = {0}; // devices
+
     static std::vector<std::string> Paths(const std::vector<uint32_t> &numbers)
     {
         std::vector<std::string> paths;
@@ -68,16 +72,19 @@ class RowsTest : public PlacementTest
                                            uint64_t ordinal, const Rows &rows,
                                            fr_cu_stream producer)
     {
+        ovx_token_t name = rows.name ? rows.name : OnDevice(stage);
+        MakeCurrent(rows.place);
         fr_cu_event event = rows.with_event && !rows.event ? Event() : rows.event;
-        ovstage_placement_t placement = Place(rows.stream, event);
+        ovstage_placement_t placement = Place(rows.stream, event, rows.place);
+        MakeCurrent(rows.source);
         std::vector<float> values = Values(rows);
         DLTensor tensor = Tensor(rows);
         ovstage_write_data_t data = Data(rows, &tensor);
         if (rows.from_host) {
             tensor.data = values.data();
-            ovstage_enqueue_result_t result = ovstage_write_attribute_on_device(
-                stage.instance, query, Name(OnDevice(stage)), ordinal, data,
-                OVSTAGE_PRIM_MODE_UPSERT, &placement);
+            ovstage_enqueue_result_t result =
+                ovstage_write_attribute_on_device(stage.instance, query, Name(name), ordinal, data,
+                                                  OVSTAGE_PRIM_MODE_UPSERT, &placement);
             if (result.status == OVSTAGE_OK) { // then its rows have been read
                 ovstage_op_wait_result_t outcome = {};
                 EXPECT_EQ(
@@ -89,11 +96,10 @@ class RowsTest : public PlacementTest
         }
         fr_cu_device_ptr memory = rows.memory ? rows.memory : Source(rows, producer);
         tensor.data = reinterpret_cast<void *>(memory);
-        tensor.device = {kDLCUDA, 0};
+        tensor.device = {kDLCUDA, rows.source};
         data.cuda_sync.stream = Handle(producer);
-        return ovstage_write_attribute_on_device(stage.instance, query, Name(OnDevice(stage)),
-                                                 ordinal, data, OVSTAGE_PRIM_MODE_UPSERT,
-                                                 &placement);
+        return ovstage_write_attribute_on_device(stage.instance, query, Name(name), ordinal, data,
+                                                 OVSTAGE_PRIM_MODE_UPSERT, &placement);
     }
 
     // Its rows, by the producer.
@@ -113,6 +119,7 @@ class RowsTest : public PlacementTest
         tensor.data = values.data();
         stage.finish(ovstage_write_attribute(stage.instance, query, Name(OnHost(stage)), ordinal,
                                              Data(rows, &tensor), OVSTAGE_PRIM_MODE_UPSERT));
+        MakeCurrent(rows.source);
         stage.finish(WriteOnDevice(stage, query, ordinal, rows, Stream("producer")));
     }
 
@@ -140,10 +147,13 @@ class RowsTest : public PlacementTest
     void ExpectSame(const client::Stage &stage, ovstage_query_handle_t query,
                     ovstage_ordinal_range_t range)
     {
-        ovstage_placement_t placement = Place(nullptr, Event());
         auto wanted = ReadGroups(stage, query, OnHost(stage), range, nullptr);
-        EXPECT_EQ(ReadGroups(stage, query, OnDevice(stage), range, &placement), wanted)
-            << range.start_ordinal << " to " << range.end_ordinal;
+        for (int32_t device : read_on) {
+            MakeCurrent(device);
+            ovstage_placement_t placement = Place(nullptr, Event(), device);
+            EXPECT_EQ(ReadGroups(stage, query, OnDevice(stage), range, &placement), wanted)
+                << range.start_ordinal << " to " << range.end_ordinal << ", on " << device;
+        }
         EXPECT_EQ(ReadGroups(stage, query, OnDevice(stage), range, nullptr), wanted)
             << range.start_ordinal << " to " << range.end_ordinal << ", on the host";
     }
@@ -219,9 +229,11 @@ class RowsTest : public PlacementTest
             std::memcpy(shown.values.data(), tensor.data, size_bytes);
             return shown;
         }
+        MakeCurrent(placement->device.device_id);
         fr_cu_stream consumer = Stream("consumer");
         auto event = reinterpret_cast<fr_cu_event>(placement->availability_event);
         EXPECT_EQ(tensor.device.device_type, kDLCUDA);
+        EXPECT_EQ(tensor.device.device_id, placement->device.device_id);
         EXPECT_EQ(cu->cuStreamWaitEvent(consumer, event, 0), 0u);
         EXPECT_EQ(cu->cuMemcpyDtoHAsync(shown.values.data(),
                                         reinterpret_cast<fr_cu_device_ptr>(tensor.data), size_bytes,

@@ -34,7 +34,7 @@ static inline void example_finish(ovstage_instance_t *stage, ovstage_op_id_t op)
                  "wait_op");
     for (size_t i = 0; i < waited.error_op_id_count; i++) {
         ovx_string_t text = ovstage_get_last_op_error(stage, waited.error_op_ids[i]);
-        fprintf(stderr, "op %llu: %.*s\n", (unsigned long long)waited.error_op_ids[i],
+        fprintf(stderr, "op %#llx: %.*s\n", (unsigned long long)waited.error_op_ids[i],
                 (int)text.length, text.ptr ? text.ptr : "");
     }
     if (waited.error_op_id_count > 0)

@@ -28,7 +28,7 @@ static bool retire_op(pipeline *line, ovstage_op_id_t *op)
         return report_refusal("a wait", status);
     for (size_t i = 0; i < result.error_op_id_count; i++) {
         ovx_string_t text = ovstage_get_last_op_error(line->instance, result.error_op_ids[i]);
-        fprintf(stderr, "op %llu failed: %.*s\n", (unsigned long long)result.error_op_ids[i],
+        fprintf(stderr, "op %#llx failed: %.*s\n", (unsigned long long)result.error_op_ids[i],
                 (int)text.length, text.ptr ? text.ptr : "");
     }
     bool failed = result.error_op_id_count > 0;

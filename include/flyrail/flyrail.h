@@ -55,8 +55,8 @@ typedef struct flyrail_allocator_t {
 typedef struct flyrail_config_t {
     uint32_t struct_size;
     /* Worker threads: at most 1,024; FLYRAIL_WORKERS_AUTO by default. 0: no threads, ops run inside
-     * waits, polls and flyrail_run. The environment variable FLYRAIL_WORKERS=n wins. The first
-     * instance that uses the process's pool decides its size. */
+     * waits, polls, flyrail_run and submissions that find the queue full. The environment variable
+     * FLYRAIL_WORKERS=n wins. The first instance that uses the process's pool decides its size. */
     uint32_t worker_count;
     /* A pool of this instance's own instead of the process's; off by default. With no workers it is
      * always so. */
@@ -66,9 +66,12 @@ typedef struct flyrail_config_t {
         adopt_managed; /* adopts managed tensors that fit, IS_COPIED or not (D10); off by default */
     bool caller_runs;  /* a wait runs what it waits for on its own thread (L8); on by default */
     uint64_t spin_ns;  /* how long a worker or a waiter looks for work before it sleeps: 50,000 */
-    uint64_t op_limit; /* pending ops before QUEUE_FULL (D25), at least 1: 1,000,000 */
+    /* Pending ops before QUEUE_FULL (D25), at least 1: 1,000,000. Without workers a submission runs
+     * ops in place of being refused. */
+    uint64_t op_limit;
     /* Bytes in unsealed versions and in payloads of pending writes before QUEUE_FULL (D25), at
-     * least 1: 1/4 of the machine's memory. Seals and discards make room. */
+     * least 1: 1/4 of the machine's memory. Looked at by a submission: what those before it turn
+     * out to need may lie a little above. Seals and discards make room. */
     uint64_t pending_limit_bytes;
     /* Sealed values kept before the newest (L6), and payloads for the next ones: 1/8 of memory; 0:
      * none. */
@@ -164,8 +167,9 @@ typedef struct flyrail_task_context_t {
 
 /* A task's work. OVSTAGE_OK, or the status that the op fails with. It may submit, wait (see
  * running, waiting: what could never end is refused) and call everything; destroying its own
- * instance is refused with INVALID_ARGUMENT. It runs on a worker, on a lent thread, or, when there
- * are no workers, on a thread that waits, polls or calls flyrail_run. */
+ * instance is refused with INVALID_ARGUMENT. It runs on a worker, on a lent thread, in flyrail_run,
+ * or, when there are no workers, on a thread that waits, polls, or submits while the queue is full:
+ * such a thread holds no lock that a task takes. */
 typedef ovstage_api_status_t (*flyrail_task_fn)(const flyrail_task_context_t *context, void *user);
 
 typedef struct flyrail_task_desc_t {
@@ -235,8 +239,10 @@ OVSTAGE_EXPORT ovstage_api_status_t flyrail_worker_stop(ovstage_instance_t *inst
  * of an instance that is being destroyed. OUT_OF_MEMORY: to find that out.
  */
 
-/* Until the executed floor of the attribute (0: the global floor, D1) is at or above ordinal. It is
- * not an error if nothing that raises it was accepted yet. INVALID_ARGUMENT: a token that the
+/* Until the executed floor of the attribute is at or above ordinal; 0: the global floor, the least
+ * over the attributes that are known. It falls when one comes up that is sealed less far, as beside
+ * seals of SCOPE_INCLUDE: who makes such seals names the attribute here (D1). It is not an error if
+ * nothing that raises it was accepted yet. INVALID_ARGUMENT: a token that the
  * dictionary does not know. OUT_OF_MEMORY. */
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_wait_floor(ovstage_instance_t *instance,
                                                        ovx_token_t attribute,
@@ -313,8 +319,8 @@ typedef struct flyrail_snapshot_desc_t {
     bool newest;
     ovstage_ordinal_t ordinal;
     /* Whose executed floors count, the least of them; attribute_count tokens, read during the call
-     * only. One that nothing named so far has the floor of all. NULL and 0: the global floor (D1).
-     */
+     * only. One that nothing named so far has the highest floor that was sealed with SCOPE_ALL.
+     * NULL and 0: the global floor (flyrail_wait_floor). */
     const ovx_token_t *attributes;
     size_t attribute_count;
 } flyrail_snapshot_desc_t;
@@ -376,9 +382,10 @@ OVSTAGE_EXPORT ovstage_enqueue_result_t flyrail_event_on_ops(ovstage_instance_t 
                                                              flyrail_event_t event,
                                                              const ovstage_op_id_t *ops,
                                                              size_t count);
-/* Raises it once, when the executed floor of the attribute (0: the global floor, D1) is at or above
- * ordinal; at once if it is. INVALID_HANDLE. INVALID_ARGUMENT: a token that the dictionary does not
- * know. OUT_OF_RANGE: 4,096 floors are looked out for. OUT_OF_MEMORY. */
+/* Raises it once, when the executed floor of the attribute (0: the global floor, as in
+ * flyrail_wait_floor) is at or above ordinal; at once if it is. INVALID_HANDLE. INVALID_ARGUMENT: a
+ * token that the dictionary does not know. OUT_OF_RANGE: 4,096 floors are looked out for.
+ * OUT_OF_MEMORY. */
 OVSTAGE_EXPORT ovstage_api_status_t flyrail_event_on_floor(ovstage_instance_t *instance,
                                                            flyrail_event_t event,
                                                            ovx_token_t attribute,

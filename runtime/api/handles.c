@@ -260,7 +260,7 @@ const char *fr_handles_why_not(const fr_handles *handles, fr_handle_kind kind, u
     if (handle == 0)
         return "the invalid handle";
     if (handle >> FR_INSTANCE_NUMBER_SHIFT != handles->instance_number)
-        return "not of this instance";
+        return "none that this instance gave out";
     uint64_t kind_bits = handle >> FR_HANDLE_KIND_SHIFT & ((1u << FR_HANDLE_KIND_BITS) - 1);
     if (kind_bits != (uint64_t)kind)
         return "of another kind";

@@ -74,10 +74,10 @@ static ovstage_api_status_t fr_computing_refuse_type(const fr_computing *computi
         fr_dictionary_token_text(computing->stage->dictionary, input->attribute->token);
     return fr_computing_fail(
         computing, OVSTAGE_ERROR_INVALID_ARGUMENT,
-        "'%s' of %.100s needs dtype {code %u, bits %u} x%u, of fixed size, "
-        "and has %s",
-        name.ptr, fr_dictionary_path_text(computing->stage->dictionary, prim).ptr,
-        input->dtype.code, input->dtype.bits, input->dtype.lanes, fr_schema_tell(schema).text);
+        "'%s' of %.100s needs dtype %s, of fixed size, and has %s", name.ptr,
+        fr_dictionary_path_text(computing->stage->dictionary, prim).ptr,
+        fr_dtype_tell(input->dtype.code, input->dtype.bits, input->dtype.lanes).text,
+        fr_schema_tell(schema).text);
 }
 
 /* Writes to a device refuse these attributes; without rows on the host they would pass for deleted

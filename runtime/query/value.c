@@ -4,6 +4,7 @@
 #include "runtime/query/heap_sort.h"
 #include "runtime/query/number.h"
 #include "runtime/query/predicate.h"
+#include "runtime/write/schema_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,12 +54,9 @@ static bool fr_value_is_number(fr_value_kind kind)
 
 /* --- reading values --------------------------------------------------------------------------- */
 
-static void fr_value_describe(const fr_schema *schema, char *out, size_t out_bytes)
+static fr_dtype_text fr_value_tell(const fr_schema *schema)
 {
-    static const char *const names[] = {"int",    "uint",    "float", "opaque",
-                                        "bfloat", "complex", "bool"};
-    (void)snprintf(out, out_bytes, "%s%u x%u%s", names[schema->code], schema->bits, schema->lanes,
-                   schema->is_array ? ", an array" : "");
+    return fr_dtype_tell(schema->code, schema->bits, schema->lanes);
 }
 
 static bool fr_value_read_one(const fr_schema *schema, ovx_string_t part, fr_number *out)
@@ -97,18 +95,15 @@ static bool fr_value_read(const fr_schema *schema, ovx_string_t value, fr_number
 
 static void fr_value_refuse(fr_value_test *test, const char *what)
 {
-    char type[48];
-    fr_value_describe(&test->schema, type, sizeof(type));
-    (void)snprintf(test->text, sizeof(test->text), "%s a column of %s", what, type);
+    (void)snprintf(test->text, sizeof(test->text), "%s a column of %s%s", what,
+                   fr_value_tell(&test->schema).text, test->schema.is_array ? ", an array" : "");
 }
 
 static void fr_value_refuse_value(fr_value_test *test, ovx_string_t value)
 {
-    char type[48];
     int shown = value.length < 48 ? (int)value.length : 48;
-    fr_value_describe(&test->schema, type, sizeof(type));
-    (void)snprintf(test->text, sizeof(test->text), "'%.*s' is no value of %s", shown, value.ptr,
-                   type);
+    (void)snprintf(test->text, sizeof(test->text), "'%.*s' is no value of %s%s", shown, value.ptr,
+                   fr_value_tell(&test->schema).text, test->schema.is_array ? ", an array" : "");
 }
 
 /* Whether a row's element has to be a value, lane for lane. */

@@ -17,43 +17,6 @@ ovstage_api_status_t fr_payload_refuse(fr_payload *out, ovstage_api_status_t sta
     return status;
 }
 
-static const char *const fr_semantic_names[] = {
-    "NONE",
-    "ASSET_PATH_ID",
-    "TOKEN_ID",
-    "PATH_EXPRESSION_STRING",
-    "RELATIONSHIP_PATH_ID",
-    "POINT",
-    "VECTOR",
-    "NORMAL",
-    "COLOR",
-    "QUATERNION",
-    "MATRIX",
-    "TEXTURE_COORDINATE",
-    "CONNECTION_PATH_ID",
-    "STRING",
-    "TIME_CODE",
-    "FRAME",
-};
-
-const char *fr_semantic_name(ovstage_attribute_semantic_t semantic)
-{
-    size_t index = (size_t)semantic;
-    return index < sizeof(fr_semantic_names) / sizeof(fr_semantic_names[0])
-               ? fr_semantic_names[index]
-               : NULL;
-}
-
-fr_schema_text fr_schema_tell(const fr_schema *schema)
-{
-    fr_schema_text told;
-    const char *semantic = fr_semantic_name(schema->semantic);
-    (void)snprintf(told.text, sizeof(told.text), "{code %u, bits %u} x%u, %s, %s", schema->code,
-                   schema->bits, schema->lanes, schema->is_array ? "an array" : "of fixed size",
-                   semantic ? semantic : "?");
-    return told;
-}
-
 /* --- the arguments around the tensors --------------------------------------------------------- */
 
 static ovstage_api_status_t fr_payload_check_elements(const ovstage_write_data_t *data,
@@ -148,8 +111,8 @@ ovstage_api_status_t fr_payload_check_dtype(DLDataType dtype, fr_payload *out)
                                  dtype.code, dtype.bits, dtype.lanes);
     if (dtype.code > kDLBool)
         return fr_payload_refuse(out, FR_UNSUPPORTED,
-                                 "dtype code %u is above the highest known, %d", dtype.code,
-                                 (int)kDLBool);
+                                 "dtype code %u is above the highest known, kDLBool (%d)",
+                                 dtype.code, (int)kDLBool);
     if (dtype.bits % 8 != 0 || (dtype.code == kDLBool && dtype.bits != 8))
         return fr_payload_refuse(
             out, FR_UNSUPPORTED, "dtype {code %u, bits %u}: %s", dtype.code, dtype.bits,
@@ -361,12 +324,9 @@ ovstage_api_status_t fr_payload_check_semantic(const ovstage_write_data_t *data,
                                  "semantic %s needs an array column, and is_array is false", name);
     if (demand->bits != 0 && (schema->code != demand->code || schema->bits != demand->bits ||
                               schema->lanes != demand->lanes))
-        return fr_payload_refuse(
-            out, FR_INVALID,
-            "semantic %s needs dtype {code %u, bits %u} x%u, got {code %u, bits "
-            "%u} x%u",
-            name, demand->code, demand->bits, demand->lanes, schema->code, schema->bits,
-            schema->lanes);
+        return fr_payload_refuse(out, FR_INVALID, "semantic %s needs dtype %s, got %s", name,
+                                 fr_dtype_tell(demand->code, demand->bits, demand->lanes).text,
+                                 fr_dtype_tell(schema->code, schema->bits, schema->lanes).text);
     if (demand->bits == 0 && data->semantic != OVSTAGE_SEMANTIC_NONE &&
         (schema->code == kDLBool || schema->code == kDLOpaqueHandle))
         return fr_payload_refuse(out, FR_INVALID, "semantic %s needs a numeric dtype, got code %u",

@@ -13,6 +13,7 @@
 #include "runtime/store/store.h"
 #include "runtime/write/array_source.h"
 #include "runtime/write/rows.h"
+#include "runtime/write/schema_text.h"
 
 /* Dimensions of a tensor, size-1 ones included; more than that is no tensor but a stray pointer. */
 #define FR_PAYLOAD_MAX_DIMS 64
@@ -42,14 +43,6 @@ const DLTensor *fr_payload_tensor(const ovstage_write_data_t *data, uint32_t ind
 size_t fr_payload_array_bytes(const ovstage_write_data_t *data);
 fr_array_source *fr_payload_array_source(const ovstage_write_data_t *data, uint32_t query_count,
                                          bool adopt_managed, const fr_payload *payload, void *room);
-
-/* Name of a semantic for texts, "POINT"; NULL for a value outside the enum. */
-const char *fr_semantic_name(ovstage_attribute_semantic_t semantic);
-/* A schema for texts. */
-typedef struct fr_schema_text {
-    char text[80];
-} fr_schema_text;
-fr_schema_text fr_schema_tell(const fr_schema *schema);
 
 /* index_map and mask: bytes of a copy (0 without them), and the copy itself, made in `room`
  * (aligned to 8), to which the source points from then on. */

@@ -11,11 +11,9 @@ static ovstage_api_status_t fr_payload_array_dtype(DLDataType dtype, uint32_t in
         if (dtype.code == schema->code && dtype.bits == schema->bits &&
             dtype.lanes == schema->lanes)
             return OVSTAGE_OK;
-        return fr_payload_refuse(out, FR_INVALID,
-                                 "tensor %u has dtype {code %u, bits %u} x%u, the first one has "
-                                 "{code %u, bits %u} x%u",
-                                 index, dtype.code, dtype.bits, dtype.lanes, schema->code,
-                                 schema->bits, schema->lanes);
+        return fr_payload_refuse(out, FR_INVALID, "tensor %u has dtype %s, the first one has %s",
+                                 index, fr_dtype_tell(dtype.code, dtype.bits, dtype.lanes).text,
+                                 fr_dtype_tell(schema->code, schema->bits, schema->lanes).text);
     }
     ovstage_api_status_t status = fr_payload_check_dtype(dtype, out);
     if (status != OVSTAGE_OK)

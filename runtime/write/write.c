@@ -22,8 +22,12 @@ ovstage_api_status_t fr_write_check_reserved(const fr_stage *stage, ovx_token_t 
     case FR_RESERVED_PATH:
     case FR_RESERVED_PARENT:
     case FR_RESERVED_CHILDREN:
+        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
+                            "%s cannot be written: it follows from which prims there are",
+                            fr_reserved_name(reserved));
     case FR_RESERVED_ACTIVE:
-        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED, "%s cannot be written",
+        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
+                            "%s cannot be written: a stage has no inactive prims",
                             fr_reserved_name(reserved));
     case FR_RESERVED_PRIM_TYPE:
     case FR_RESERVED_SCHEMAS:
@@ -39,9 +43,9 @@ ovstage_api_status_t fr_write_check_reserved(const fr_stage *stage, ovx_token_t 
                             fr_reserved_name(reserved), wants_array ? "true" : "false");
     const fr_schema *schema = &payload->schema;
     if (schema->code != kDLUInt || schema->bits != 64 || schema->lanes != 1)
-        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
-                            "%s needs dtype {code 1, bits 64} x1, got {code %u, bits %u} x%u",
-                            fr_reserved_name(reserved), schema->code, schema->bits, schema->lanes);
+        return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "%s needs dtype uint64 x1, got %s",
+                            fr_reserved_name(reserved),
+                            fr_dtype_tell(schema->code, schema->bits, schema->lanes).text);
     if (data->semantic != OVSTAGE_SEMANTIC_NONE && data->semantic != OVSTAGE_SEMANTIC_TOKEN_ID)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT,
                             "%s takes semantic NONE or TOKEN_ID, got %d",

@@ -66,8 +66,8 @@ class ErrorText : public MapTest
 TEST_F(ErrorText, another_schema)
 {
     const std::vector<std::string> parts = {"'lists'", "'/P/0'",
-                                            "another schema, {code 2, bits 32} x1, an array, NONE",
-                                            "{code 2, bits 32} x1, of fixed size, NONE"};
+                                            "another schema, float32 x1, an array, NONE",
+                                            "float32 x1, of fixed size, NONE"};
     put_arrays(lists);
     expect(stage.write(query, lists, 1, ramp(4)), parts);
     Map map(stage, query, description(lists), 1);

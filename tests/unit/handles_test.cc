@@ -80,7 +80,7 @@ TEST_F(Handles, of_another_instance_are_refused)
     uint64_t foreign = handles_case_add(other, query, &objects[1]);
     EXPECT_EQ(handles_case_get(it, query, foreign), nullptr);
     EXPECT_EQ(handles_case_get(other, query, handle), nullptr);
-    EXPECT_STREQ(handles_case_why_not(it, query, foreign), "not of this instance");
+    EXPECT_STREQ(handles_case_why_not(it, query, foreign), "none that this instance gave out");
     EXPECT_EQ(handles_case_close(other), 1u);
 }
 

@@ -42,13 +42,14 @@ struct ovstage_vtable_t {
     /* ---- Operations ---- */
 
     /* Waits until an operation, and what it depends on by ordinal and by handle, is done (R17).
-     * timeout: 0 polls, OVSTAGE_TIMEOUT_INFINITE blocks. out: may be NULL (D8).
-     * OK: it is done; failures, its own and those of its producers, are listed in *out (R18, R19,
-     * D17). TIMEOUT: not yet, and *out names the lowest pending id of the chain. INVALID_HANDLE:
-     * unknown or released id (D7). The calling thread may run the awaited chain itself. A finite
-     * timeout is honoured: then no op over 64 KiB is started here. Inside an op or a deleter it is
-     * an edge from the awaited op to the running one; one that would close a cycle answers
-     * INVALID_ARGUMENT at once (L8). Without workers each poll runs at most one op of the chain. */
+     * timeout: 0 polls, OVSTAGE_TIMEOUT_INFINITE blocks. out: may be NULL (D8), which leaves it
+     * open whether the operation failed. OK: it is done; failures, its own and those of its
+     * producers, are listed in *out (R18, R19, D17). TIMEOUT: not yet, and *out names the lowest
+     * pending id of the chain. INVALID_HANDLE: unknown or released id (D7). The calling thread may
+     * run the awaited chain itself. A finite timeout is honoured: then no op over 64 KiB is started
+     * here. Inside an op or a deleter it is an edge from the awaited op to the running one; one
+     * that would close a cycle answers INVALID_ARGUMENT at once (L8). Without workers each poll
+     * runs at most one op of the chain. */
     ovstage_api_status_t (*wait_op)(ovstage_context_t *context, ovstage_op_id_t op_id,
                                     ovstage_timeout_ns_t timeout, ovstage_op_wait_result_t *out);
 
@@ -93,11 +94,12 @@ struct ovstage_vtable_t {
     /* ---- Querying ---- */
 
     /* Finds prims. filter: predicates that must all hold; NULL or empty: every prim (R46). Of a
-     * predicate's values one has to do. attrs: n tokens that the result reports on; none: every
-     * recorded attribute of the matches (R53, D14). What counts is the newest state by ordinal,
-     * sealed or not, of what was accepted before (R47, D23); the set of prims is then fixed, in
-     * path order (D6). The handle may be used at once: what uses it waits for the query, and fails
-     * with it (R14, L7).
+     * predicate's values one has to do; without values, none does. attrs: n tokens that the result
+     * reports on; none: every recorded attribute of the matches (R53, D14). What counts is the
+     * newest state by ordinal, sealed or not, of what was accepted before (R47, D23); the set of
+     * prims is then fixed, in path order (D6). The first PREFIX of a path after many new prims
+     * sorts those. The handle may be used at once: what uses it waits for the query, and fails with
+     * it (R14, L7).
      *
      * HAS: the attribute is there; values are ignored (R48). The others compare (L10):
      *   usd-path, usd-parent, usd-children by their texts: IN is equal, PREFIX and CONTAINS go by
@@ -149,6 +151,11 @@ struct ovstage_vtable_t {
      * moment (L4). range {S, E, true}: the keys that changed in S..E, with their newest kept value
      * of the range, and tombstones (L5). With a ready query the status comes from this call, else
      * from fetch_read_next (R64). WRITE_FLOOR_VIOLATION: something selected is unsealed (R59, R60).
+     * N and E may lie above the floor: a read waits for the seals that were accepted before, and
+     * above them it is judged by what has run. A write that was accepted and has not run yet
+     * neither refuses it nor is in it; so who goes on from E as from a moment that he has seen
+     * whole reads up to a sealed one. Only prims of the query are told of: of deletes those learn
+     * that keep a query from before, or list the paths.
      * OUT_OF_RANGE: a needed value is no longer kept. INVALID_ARGUMENT: start above end (R56),
      * token 0. NOT_SUPPORTED: `usd-active` (R141). Attributes that no prim has give no group (R63).
      * `usd-path`, `usd-parent` (a path id a row) and `usd-children` (an array of path ids) are

@@ -81,7 +81,8 @@ typedef const uint64_t *ovstage_mask_t;
 typedef uint64_t ovstage_timeout_ns_t;
 #define OVSTAGE_TIMEOUT_INFINITE ((ovstage_timeout_ns_t)UINT64_MAX)
 
-/* An accepted operation. Ids rise within an instance (R13) and are never used again (D7). */
+/* An accepted operation. Ids rise within an instance (R13) and are never used again (D7). Texts
+ * name them in hexadecimal. */
 typedef uint64_t ovstage_op_id_t;
 #define OVSTAGE_INVALID_OP_ID ((ovstage_op_id_t)0)
 
@@ -207,8 +208,8 @@ typedef struct {
 
 /* A payload. Logical element i lies in row index_map ? index_map[i] : i.
  * Fixed column: one 1-D tensor, shape[0] rows, dtype.lanes = full width of a row (R74). Array
- * column: one 1-D tensor a row, shape[0] = the row's element count (R75). A tombstone has no
- * tensors and count 0 (R70). */
+ * column: one 1-D tensor a row, shape[0] = the row's element count (R75). byte_offset is 0 and
+ * strides NULL: rows are compact. A tombstone has no tensors and count 0 (R70). */
 typedef struct {
     const DLTensor *tensors;
     uint32_t tensor_count;
@@ -314,7 +315,8 @@ typedef struct {
  *
  * Fixed column (is_array false): one tensor. Rows are shape[0]; further dimensions fold into the
  * row's width (R90). Array column (is_array true): one tensor a source row, or one tensor with all
- * rows of equal size (R97, R98).
+ * rows of equal size (R97, R98). On the host strides are any number of elements, 0 and negative
+ * included, and byte_offset counts (D10).
  *
  * Logical element i goes to the i-th prim of the query. It is row index_map[i] of the payload, or
  * row i; with a mask it goes nowhere unless its bit is set (R94, R95). index_map and mask exclude

@@ -112,40 +112,66 @@ static bool fr_available_record_behind(fr_available *available, fr_opened *opene
 /* A gate, since there is always one: that all streams are busy may be why the op has failed; and
  * the next work of a lane must not wait for what another op has recorded. */
 static bool fr_available_record_by_gate(fr_available *available, fr_opened *opened,
-                                        const fr_device_run *run, const fr_fence *before,
-                                        fr_device_fault *fault)
+                                        const fr_device_run *run, const fr_fence *after,
+                                        const fr_fence *before, fr_device_fault *fault)
 {
     bool all_busy;
     fr_own_stream *gate =
         fr_streams_take(opened, FR_STREAM_GATE, available->event, &all_busy, fault);
     if (!gate)
         return false;
+    const fr_fence *done = run && run->recorded ? run->done : NULL;
     bool recorded =
-        (!run || !run->recorded ||
-         fr_wait_for(opened, gate->stream, gate, run->done, FR_WAIT_PRODUCER, fault)) &&
+        fr_wait_for(opened, gate->stream, gate, done, FR_WAIT_OWN_WORK, fault) &&
+        fr_wait_for(opened, gate->stream, gate, after, FR_WAIT_OWN_WORK, fault) &&
         fr_available_record_behind(available, opened, gate->stream, gate, before, fault);
     fr_streams_give(opened, gate);
     return recorded;
 }
 
+/* By a run that nothing has to be waited for: in its stream, which has all of the op. */
+static bool fr_available_record_in_run(fr_available *available, fr_opened *opened,
+                                       const fr_device_run *run, fr_device_fault *fault)
+{
+    if (!run->recorded) /* of a run that has failed: something may be in the stream all the same */
+        return fr_available_record_behind(available, opened, run->stream, run->own, NULL, fault);
+    bool recorded = fr_device_run_available(run, available->event, fault);
+    if (recorded)
+        fr_available_set(available, run->done);
+    return recorded;
+}
+
+static bool fr_available_record_now(fr_available *available, fr_opened *opened,
+                                    const fr_device_run *run, const fr_fence *after,
+                                    fr_device_fault *fault)
+{
+    fr_fence *before = fr_available_before(available);
+    bool recorded;
+    if ((run && !run->own) || (after && fr_fence_is_over(after)))
+        after = NULL; /* in the same stream, or nothing to wait for */
+    if (run && !before && (!after || after->stream == run->own))
+        recorded = fr_available_record_in_run(available, opened, run, fault);
+    else if (run && !run->own)
+        recorded = fr_available_record_behind(available, opened, run->stream, NULL, before, fault);
+    else
+        recorded = fr_available_record_by_gate(available, opened, run, after, before, fault);
+    fr_fence_release(before);
+    return recorded;
+}
+
 bool fr_available_record(fr_available *available, fr_opened *opened, const fr_device_run *run,
-                         fr_device_fault *fault)
+                         const fr_fence *after, fr_device_fault *fault)
 {
     fr_device_entry entry;
     if (!run && !fr_opened_enter(opened, &entry, fault))
         return false;
-    fr_fence *before = fr_available_before(available);
-    bool recorded;
-    if (run && !before) {
-        recorded = fr_device_run_available(run, available->event, fault);
-        if (recorded && run->recorded)
-            fr_available_set(available, run->done);
-    } else if (run && !run->own) {
-        recorded = fr_available_record_behind(available, opened, run->stream, NULL, before, fault);
-    } else {
-        recorded = fr_available_record_by_gate(available, opened, run, before, fault);
-    }
-    fr_fence_release(before);
+#ifndef FR_MUTATE_DEVICE_EVENT_RECORDED_TOGETHER
+    fr_mutex_lock_long(&available->recording);
+#endif
+    bool recorded = fr_available_record_now(available, opened, run, after, fault);
+#ifndef FR_MUTATE_DEVICE_EVENT_RECORDED_TOGETHER
+    fr_mutex_unlock_long(&available->recording);
+#endif
     if (!recorded)
         fr_opened_note(opened, fault);
     if (!run)

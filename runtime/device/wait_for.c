@@ -15,6 +15,8 @@ static bool fr_wait_is_left_out(fr_wait_reason reason)
     return reason == FR_WAIT_PEER;
 #elif defined(FR_MUTATE_DEVICE_NO_WAIT_OTHERS)
     return reason == FR_WAIT_OTHERS;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_OWN_WORK)
+    return reason == FR_WAIT_OWN_WORK;
 #else
     (void)reason;
     return false;

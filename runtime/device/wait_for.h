@@ -12,6 +12,7 @@ typedef enum fr_wait_reason {
     FR_WAIT_SOURCE,         /* the last write of what is read */
     FR_WAIT_PEER,           /* the same of what lies on another device */
     FR_WAIT_OTHERS,         /* what the same op does on another device */
+    FR_WAIT_OWN_WORK,       /* what the op itself has put into another stream */
     FR_WAIT_EARLIER_RECORD, /* of the same event of the client's */
 } fr_wait_reason;
 

@@ -77,7 +77,7 @@ static void fr_read_make_available(fr_op *op, fr_read *read)
     if (!read->turn || read->told)
         return;
     read->told = true;
-    if (!fr_available_record(read->turn, read->device, NULL, &fault))
+    if (!fr_available_record(read->turn, read->device, NULL, NULL, &fault))
         fr_op_fail_also(op, fr_placement_status(&fault),
                         "availability_event %#llx was not recorded: %s",
                         (unsigned long long)read->available, fault.text);

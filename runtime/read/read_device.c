@@ -232,7 +232,7 @@ static bool fr_read_put_all(fr_read *read, fr_device_run *run, fr_device_fault *
         return false;
     read->told = true;
     if (read->turn)
-        return fr_available_record(read->turn, run->opened, run, fault);
+        return fr_available_record(read->turn, run->opened, run, NULL, fault);
     read->ready = run->done;
     fr_fence_retain(read->ready);
     return true;

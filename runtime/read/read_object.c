@@ -214,6 +214,7 @@ void fr_read_judge(fr_read *read)
 void fr_read_unjudge(fr_read *read)
 {
     fr_read_release_parts(read);
+    read->told = false; /* in its turn */
     fr_store_relaxed(&read->state, FR_READ_PENDING);
 }
 

@@ -171,6 +171,8 @@ void fr_write_device_let_go(const fr_write_op *write)
         fr_memory_release(hold->allocator, hold, sizeof(*hold));
     }
     fr_captured_release(&device->captured);
+    fr_fence_release(device->put);
+    device->put = NULL;
     fr_available_put(device->turn);
     device->turn = NULL;
 }
@@ -238,13 +240,17 @@ static bool fr_write_place(fr_op *op, const fr_write_op *write, fr_device_run *r
     return false;
 }
 
-/* The client's event is recorded whatever became of the op: who waits for it waits for something.
- * run: NULL: it has failed without one. */
+/* The client's event is recorded whatever became of the op: who waits for it waits for something,
+ * and for all that was to read what the client may then change. run: NULL: it has failed without
+ * one. */
 static void fr_write_make_available(fr_op *op, fr_device_write *device, const fr_device_run *run)
 {
     fr_device_fault fault;
+    const fr_fence *after = device->put;
+    if (!run && !after)
+        after = device->captured.dep;
     device->told = true;
-    if (!fr_available_record(device->turn, device->opened, run, &fault))
+    if (!fr_available_record(device->turn, device->opened, run, after, &fault))
         fr_op_fail_also(op, fr_placement_status(&fault),
                         "availability_event %#llx was not recorded%s: %s",
                         (unsigned long long)device->available,
@@ -307,6 +313,9 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         fr_store_write_commit(write->stage->store, &plan);
         if (device->report)
             fr_device_report_tell(device->report, done, &device->work);
+        fr_fence_retain(done);
+        fr_fence_release(device->put);
+        device->put = done;
         write->next_entry++;
     } else if (reserved) {
         /* Not before the end of the run, which enters its fence with the payload: without it the

@@ -23,6 +23,7 @@ typedef struct fr_device_write {
     fr_available *turn;          /* of `available`: a reference, or NULL */
     bool told;                   /* `available` was recorded, or could not be */
     fr_captured captured;
+    fr_fence *put; /* behind the entries that are in a stream: a reference, or NULL */
     fr_device_told work;
     struct fr_op *report; /* without `available`: complete when the device's work is done */
     fr_write_hold *holds; /* one for each managed tensor, until the op has run */

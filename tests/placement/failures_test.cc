@@ -1,4 +1,7 @@
 // What an operation leaves behind that fails on a device, and what it says.
+#include <functional>
+#include <thread>
+
 #include "tests/placement/placement_fixture.h"
 
 namespace
@@ -145,23 +148,48 @@ TEST_P(Failures, BothFailuresAreTold)
     EXPECT_FALSE(fr_sim_faults_pending());
 }
 
+// The driver of the simulation, whose copies and records ask the test first: an answer other than 0
+// is theirs.
 const fr_cuda_driver *simulated;
-bool has_copied;
-int records_left; // behind a copy, that fail
+std::function<fr_cu_result()> copies;
+std::function<fr_cu_result(fr_cu_event, fr_cu_stream)> records;
 
-fr_cu_result CopyAndTell(fr_cu_device_ptr to, fr_cu_device_ptr from, size_t size_bytes,
-                         fr_cu_stream stream)
+fr_cu_result CopyIfAllowed(fr_cu_device_ptr to, fr_cu_device_ptr from, size_t size_bytes,
+                           fr_cu_stream stream)
 {
-    has_copied = true;
-    return simulated->cuMemcpyDtoDAsync(to, from, size_bytes, stream);
+    fr_cu_result result = copies ? copies() : fr_cu_result{0};
+    return result == 0 ? simulated->cuMemcpyDtoDAsync(to, from, size_bytes, stream) : result;
 }
 
-fr_cu_result RecordSome(fr_cu_event event, fr_cu_stream stream)
+fr_cu_result RecordIfAllowed(fr_cu_event event, fr_cu_stream stream)
 {
-    if (has_copied && records_left > 0 && records_left-- > 0)
-        return FR_CU_ERROR_UNKNOWN;
-    return simulated->cuEventRecord(event, stream);
+    fr_cu_result result = records ? records(event, stream) : fr_cu_result{0};
+    return result == 0 ? simulated->cuEventRecord(event, stream) : result;
 }
+
+// With that driver.
+class FailuresOfCalls : public Failures
+{
+  protected:
+    fr_cuda_driver asking = {};
+
+    void SetUp() override
+    {
+        Failures::SetUp();
+        asking = *cu;
+        asking.cuEventRecord = RecordIfAllowed;
+        asking.cuMemcpyDtoDAsync = CopyIfAllowed;
+        simulated = cu;
+        ASSERT_TRUE(fr_cuda_use_driver(&asking));
+    }
+
+    void TearDown() override
+    {
+        copies = nullptr;
+        records = nullptr;
+        Failures::TearDown();
+    }
+};
 
 int deletions;
 
@@ -171,38 +199,112 @@ void CountDeletion(DLManagedTensorVersioned *)
 }
 
 // A copy that was queued before something failed reads its source.
-TEST_P(Failures, AFailedWriteHoldsItsSource)
+TEST_P(FailuresOfCalls, AFailedWriteHoldsItsSource)
 {
-    fr_cuda_driver driver = *cu;
-    driver.cuEventRecord = RecordSome;
-    driver.cuMemcpyDtoDAsync = CopyAndTell;
-    simulated = cu;
-    ASSERT_TRUE(fr_cuda_use_driver(&driver));
     deletions = 0;
-    {
-        client::Stage stage(1);
+    client::Stage stage(1);
+    fr_cu_stream producer = Stream("stalled producer");
+    fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+    ManagedSource source(memory, CountDeletion, Handle(producer));
+    ovstage_placement_t placement = Place(nullptr, Event());
+    bool has_copied = false;
+    int left = 2; // the run tries twice before it gives up
+    copies = [&] {
+        has_copied = true;
+        return fr_cu_result{0};
+    };
+    records = [&](fr_cu_event, fr_cu_stream) -> fr_cu_result {
+        return has_copied && left > 0 && left-- > 0 ? FR_CU_ERROR_UNKNOWN : 0;
+    };
+    fr_sim_hold(producer, true);
+    Produce(producer, memory, 3, 1);
+    EXPECT_PART("cuEventRecord",
+                Text(stage, ovstage_write_attribute_on_device(
+                                stage.instance, stage.query(3),
+                                ovx_string_or_token_t{stage.token("values"), {}}, 1, source.data,
+                                OVSTAGE_PRIM_MODE_UPSERT, &placement)));
+    EXPECT_EQ(left, 0);
+    EXPECT_EQ(deletions, 0) << "the copy is still to read it";
+    fr_sim_hold(producer, false);
+    stage.destroy();
+    EXPECT_EQ(deletions, 1);
+}
+
+// What has been put into streams before comes before the event all the same.
+TEST_P(FailuresOfCalls, ABatchThatFailsLateRecordsItsEventBehindItsWork)
+{
+    for (bool own_stream : {false, true}) {
+        client::Stage stage(0); // nobody else makes calls
+        ovstage_query_handle_t query = stage.query(3);
         fr_cu_stream producer = Stream("stalled producer");
+        fr_cu_event available = Event();
         fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
-        ManagedSource source(memory, CountDeletion, Handle(producer));
-        ovstage_placement_t placement = Place(nullptr, Event());
+        ovstage_placement_t placement = Place(own_stream ? Stream("writer") : nullptr, available);
+        ManagedSource sources[] = {{memory, nullptr, Handle(producer)}, {memory, nullptr, 0}};
+        ovstage_attribute_write_t writes[2] = {};
+        for (int k = 0; k < 2; k++) {
+            writes[k].attribute.token = stage.token("values" + std::to_string(k));
+            writes[k].data.tensors = &sources[k].managed.dl_tensor;
+            writes[k].data.tensor_count = 1;
+            writes[k].data.cuda_sync = sources[k].data.cuda_sync;
+        }
+        copies = [&] { // of the first one; the second one begins next
+            EXPECT_TRUE(fr_sim_fail_call("cuCtxGetCurrent", 1, FR_CU_ERROR_UNKNOWN));
+            return fr_cu_result{0};
+        };
         fr_sim_hold(producer, true);
         Produce(producer, memory, 3, 1);
-        has_copied = false;
-        records_left = 2; // the run tries twice before it gives up
-        EXPECT_PART("cuEventRecord",
-                    Text(stage, ovstage_write_attribute_on_device(
-                                    stage.instance, stage.query(3),
-                                    ovx_string_or_token_t{stage.token("values"), {}}, 1,
-                                    source.data, OVSTAGE_PRIM_MODE_UPSERT, &placement)));
-        EXPECT_EQ(records_left, 0);
-        EXPECT_EQ(deletions, 0) << "the copy is still to read it";
+        EXPECT_PART("cuCtxGetCurrent", Text(stage, ovstage_write_attributes_on_device(
+                                                       stage.instance, query, writes, 2, 1,
+                                                       OVSTAGE_PRIM_MODE_UPSERT, &placement)));
+        EXPECT_FALSE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(available), (fr_cu_result)FR_CU_ERROR_NOT_READY);
         fr_sim_hold(producer, false);
-        stage.destroy();
-        EXPECT_EQ(deletions, 1);
+        EXPECT_TRUE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(available), 0u);
     }
-    ASSERT_TRUE(fr_cuda_use_driver(cu));
+}
+
+// A read that was answered in its call, but for what was accepted meanwhile, has recorded its event
+// out of turn: it does that again whatever becomes of it.
+TEST_P(FailuresOfCalls, AReadThatIsJudgedAgainRecordsItsEventAgain)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream stalled = Stream("stalled"), reader = Stream("reader");
+    fr_cu_event available = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source"),
+                     other = Memory(3 * sizeof(float), "other");
+    ovstage_placement_t none = Place(nullptr, nullptr), placement = Place(reader, available);
+    Produce(reader, data, 3, 1);
+    stage.finish(Write(stage, query, attribute, 1, data, 3, {Handle(reader), 0}, &none));
+    stage.finish(stage.seal(1));
+    ovstage_enqueue_result_t seal = {};
+    fr_sim_hold(stalled, true);
+    Produce(stalled, other, 3, 1);
+    bool judged = false;
+    records = [&](fr_cu_event event, fr_cu_stream stream) -> fr_cu_result {
+        if (event != available)
+            return judged && stream == reader ? FR_CU_ERROR_UNKNOWN : 0;
+        if (!judged)
+            std::thread([&] { seal = stage.seal(2); }).join();
+        judged = true;
+        return 0;
+    };
+    ovstage_read_handle_t read = 0;
+    ovstage_enqueue_result_t sent = Read(stage, query, attribute, 2, &placement, &read);
+    EXPECT_TRUE(judged);
+    FR_SIM_OK(cu->cuEventRecord(available, stalled)); // what is to be seen is another record
+    EXPECT_PART("cuEventRecord", Text(stage, sent));
+    (void)fr_sim_drain();
+    EXPECT_EQ(cu->cuEventQuery(available), 0u);
+    fr_sim_hold(stalled, false);
+    stage.finish(seal);
+    stage.finish(ovstage_release_read(stage.instance, read));
 }
 
 PLACEMENT_ORDERS(Failures);
+PLACEMENT_ORDERS(FailuresOfCalls);
 
 } // namespace

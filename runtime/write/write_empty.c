@@ -4,7 +4,7 @@
 #include "runtime/write/access.h"
 #include "runtime/write/write_call.h"
 
-static fr_attribute *fr_write_named_attribute(const fr_write_call *call, uint32_t entry)
+fr_attribute *fr_write_named_attribute(const fr_write_call *call, uint32_t entry)
 {
     return call->attributes[entry];
 }
@@ -79,9 +79,13 @@ static ovstage_enqueue_result_t fr_write_name_all(fr_write_call *call, fr_attrib
     ovstage_api_status_t status = fr_write_check_distinct(call, fr_write_named_attribute);
     if (status != OVSTAGE_OK)
         return fr_write_refused(status);
-    ovstage_enqueue_result_t result =
-        call->doom == OVSTAGE_OK ? fr_stage_submit_done(call->stage, fr_write_admit_empty, call)
-                                 : fr_write_submit_doomed(call);
+    ovstage_enqueue_result_t result;
+    if (call->doom != OVSTAGE_OK)
+        result = fr_write_submit_doomed(call);
+    else if (call->device && call->request->placement->availability_event != 0)
+        result = fr_write_submit_empty_on_device(call);
+    else
+        result = fr_stage_submit_done(call->stage, fr_write_admit_empty, call);
     if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)
         result = fr_write_refuse_floor(call, attributes[call->refused_entry]);
     return result;

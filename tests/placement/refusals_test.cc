@@ -241,6 +241,42 @@ TEST_P(Refusals, AFilterThatFoundNone)
     StillRight();
 }
 
+// Nor does a query without prims. Who waits for the event of such a write waits for its source, and
+// in the stream that the client named.
+TEST_P(Refusals, AWriteOfNothingRecordsItsEvent)
+{
+    WriteAndSeal();
+    ovstage_query_handle_t none = stage->query(std::vector<std::string>{});
+    fr_cu_stream stalled = Stream("stalled"), named = Stream("named");
+    fr_cu_device_ptr late = Memory(3 * sizeof(float), "late source");
+    for (bool by_stream : {false, true}) {
+        ovstage_placement_t own = Place(by_stream ? named : nullptr, event);
+        fr_sim_hold(stalled, true);
+        Produce(stalled, late, 3, 1);
+        FR_SIM_OK(cu->cuEventRecord(event, stalled));
+        if (by_stream) {
+            FR_SIM_OK(cu->cuStreamWaitEvent(named, event, 0));
+        }
+        stage->finish(
+            Write(*stage, none, attribute, 2, late, 3, {by_stream ? 0 : Handle(stalled), 0}, &own));
+        (void)fr_sim_drain();
+        EXPECT_EQ(cu->cuEventQuery(event), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+        fr_sim_hold(stalled, false);
+        EXPECT_TRUE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(event), 0u);
+        // Without either it comes at once.
+        fr_sim_hold(stalled, true);
+        Produce(stalled, late, 3, 1);
+        FR_SIM_OK(cu->cuEventRecord(event, stalled));
+        own.stream = 0;
+        stage->finish(Write(*stage, none, attribute, 2, late, 3, {0, 0}, &own));
+        (void)fr_sim_drain();
+        EXPECT_EQ(cu->cuEventQuery(event), 0u);
+        fr_sim_hold(stalled, false);
+    }
+    StillRight();
+}
+
 // What the device has no computation for.
 TEST_P(Refusals, ComputedValuesAndArrays)
 {

@@ -132,19 +132,8 @@ static ovstage_enqueue_result_t fr_placed_map_attribute(
     ovstage_ordinal_t ordinal, const size_t *element_sizes, size_t element_count,
     const ovstage_placement_t *placement, ovstage_map_handle_t *out)
 {
-    fr_stage *stage = fr_stage_of_context(context);
-    bool on_host = !placement || (placement->device.device_type == kDLCPU && !placement->stream &&
-                                  !placement->availability_event);
-    if (on_host)
-        return fr_map_attribute(stage, query, desc, ordinal, element_sizes, element_count, out);
-    ovstage_enqueue_result_t result = {fr_stage_enter(stage), OVSTAGE_INVALID_OP_ID};
-    if (out)
-        *out = OVSTAGE_INVALID_MAP_HANDLE;
-    if (result.status == OVSTAGE_OK)
-        result.status = fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                                     "map_attribute with a placement: not supported by this "
-                                     "library; map without one");
-    return result;
+    return fr_map_attribute_placed(fr_stage_of_context(context), query, desc, ordinal,
+                                   element_sizes, element_count, placement, out);
 }
 
 const ovstage_placement_extension_v1_t fr_placement_table = {

@@ -149,6 +149,16 @@ bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_
     return fr_device_run_transfer(run, target, source, size_bytes, fault);
 }
 
+bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t size_bytes,
+                        fr_device_fault *fault)
+{
+    fr_opened *opened = run->opened;
+    if (opened->devices->table->fill(run->stream, to, value, size_bytes, fault))
+        return true;
+    fr_opened_note(opened, fault);
+    return false;
+}
+
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
 {
     fr_staged *staged = fr_staging_take(run->opened, size_bytes, fault);

@@ -52,6 +52,8 @@ bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_f
  * of both ends, is held until the copy is over. */
 bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
                          fr_device_fault *fault);
+bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t size_bytes,
+                        fr_device_fault *fault);
 /* Memory for what is to be uploaded, which the host fills; then its upload. NULL: the fault says
  * why. */
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);

@@ -1,6 +1,6 @@
 #include "runtime/map/map.h"
 
-#include "runtime/device/table.h"
+#include "runtime/device/report.h"
 #include "runtime/floor/floors.h"
 #include "runtime/write/access.h"
 #include "runtime/write/write_op.h"
@@ -32,6 +32,7 @@ void fr_map_unref(void *object)
     fr_query *query = map->query;
     fr_store_buffer_release(stage->store, map->buffer);
     fr_store_buffer_release(stage->store, map->tensors_buffer);
+    fr_fence_release(map->ready);
     fr_tally_add(&stage->finished_payload_bytes, map->counted_bytes);
     fr_slabs_put(&stage->access->maps, map);
     fr_query_release(query);
@@ -131,6 +132,11 @@ static ovstage_api_status_t fr_map_name(fr_map *map, const ovstage_map_desc_t *d
     status = fr_stage_attribute(map->stage, desc->attribute, true, &map->attribute, &token);
     if (status == OVSTAGE_OK)
         status = fr_write_check_reserved(map->stage, token, &data, NULL);
+    if (status == OVSTAGE_OK && map->device && fr_write_is_read_on_host(map->stage, token))
+        status = fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
+                              "a map on device %d of an attribute that the stage reads on the "
+                              "host: not supported by this library",
+                              (int)map->device->place);
     if (status != OVSTAGE_OK)
         return status;
     if (looks && named)
@@ -212,12 +218,22 @@ static ovstage_enqueue_result_t fr_map_submit(fr_map *map)
         .user = &mapping,
     };
     fr_map_op *payload = fr_op_payload(op);
-    payload->map = map;
+    *payload = (fr_map_op){.map = map};
+    if (map->device) {
+        submission.report = payload->report = fr_device_report_get(stage->graph);
+        if (!submission.report) {
+            fr_graph_op_put(stage->graph, op);
+            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                   "no memory for an operation's record");
+        }
+    }
     fr_map_ref(map);
     ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, map->expected_bytes);
     map->client_id = result.op_index;
     if (result.status == OVSTAGE_OK)
         return result;
+    if (submission.report)
+        fr_device_report_put(stage->graph, submission.report);
     if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)
         fr_error_set(result.status,
                      "ordinal %llu is not above the write floor %llu of attribute '%s'",
@@ -241,9 +257,13 @@ static ovstage_api_status_t fr_map_take_sizes(fr_map *map, const size_t *element
 }
 
 static ovstage_enqueue_result_t fr_map_open(fr_map *map, const ovstage_map_desc_t *desc,
-                                            const size_t *element_sizes, ovstage_map_handle_t *out)
+                                            const size_t *element_sizes,
+                                            const ovstage_placement_t *placement,
+                                            ovstage_map_handle_t *out)
 {
     ovstage_api_status_t status = fr_map_take_sizes(map, element_sizes);
+    if (status == OVSTAGE_OK)
+        status = fr_map_place(map, placement);
     if (status == OVSTAGE_OK)
         status = fr_map_name(map, desc);
     if (status == OVSTAGE_OK && !map->meets_query)
@@ -272,10 +292,19 @@ static ovstage_api_status_t fr_map_check(const ovstage_map_desc_t *desc,
     return OVSTAGE_OK;
 }
 
-ovstage_enqueue_result_t fr_map_attribute(fr_stage *stage, ovstage_query_handle_t query_handle,
+ovstage_enqueue_result_t fr_map_attribute(fr_stage *stage, ovstage_query_handle_t query,
                                           const ovstage_map_desc_t *desc, ovstage_ordinal_t ordinal,
                                           const size_t *element_sizes, size_t element_count,
                                           ovstage_map_handle_t *out)
+{
+    return fr_map_attribute_placed(stage, query, desc, ordinal, element_sizes, element_count, NULL,
+                                   out);
+}
+
+ovstage_enqueue_result_t fr_map_attribute_placed(
+    fr_stage *stage, ovstage_query_handle_t query_handle, const ovstage_map_desc_t *desc,
+    ovstage_ordinal_t ordinal, const size_t *element_sizes, size_t element_count,
+    const ovstage_placement_t *placement, ovstage_map_handle_t *out)
 {
     if (out)
         *out = OVSTAGE_INVALID_MAP_HANDLE;
@@ -299,7 +328,7 @@ ovstage_enqueue_result_t fr_map_attribute(fr_stage *stage, ovstage_query_handle_
     }
     map->meets_query = pending;
     map->element_count = (uint32_t)element_count;
-    ovstage_enqueue_result_t result = fr_map_open(map, desc, element_sizes, out);
+    ovstage_enqueue_result_t result = fr_map_open(map, desc, element_sizes, placement, out);
     if (result.status != OVSTAGE_OK)
         fr_map_unref(map);
     return result;
@@ -313,14 +342,25 @@ bool fr_map_is_known(const fr_map *map)
     return fr_load_acquire(&map->state) == FR_MAP_KNOWN;
 }
 
-/* Until the op has run. A client that has released the op's id still gets its group. */
+/* And its buffer, if there is one, is cleared. */
+static bool fr_map_is_ready(const fr_map *map)
+{
+#ifdef FR_MUTATE_DEVICE_MAP_NOT_CLEARED_YET
+    return fr_map_is_known(map);
+#endif
+    return fr_map_is_known(map) && (!map->ready || fr_fence_is_over(map->ready));
+}
+
+/* Until it is ready. A client that has released the op's id still gets its group. */
 static ovstage_api_status_t fr_map_wait(const fr_map *map, uint64_t timeout_ns)
 {
     fr_wait_outcome outcome;
-    if (fr_map_is_known(map))
+    if (fr_map_is_ready(map))
         return OVSTAGE_OK;
-    fr_graph_wait_even_released(map->stage->graph, map->op_id, timeout_ns, &outcome);
-    if (fr_map_is_known(map))
+    /* A report tells of the clearing; that of a host's may tell of what others do to devices. */
+    uint64_t id = map->device ? map->client_id : map->op_id;
+    fr_graph_wait_even_released(map->stage->graph, id, timeout_ns, &outcome);
+    if (fr_map_is_ready(map))
         return OVSTAGE_OK;
     if (outcome.status == OVSTAGE_ERROR_TIMEOUT)
         return OVSTAGE_ERROR_TIMEOUT;
@@ -372,6 +412,10 @@ ovstage_api_status_t fr_map_fetch_next(fr_stage *stage, ovstage_map_handle_t han
     status = fr_map_wait(map, timeout);
     if (status == OVSTAGE_OK && map->status != OVSTAGE_OK)
         status = fr_error_set(waits ? OVSTAGE_ERROR_OP_FAILED : map->status, "%s", map->text);
+    else if (status == OVSTAGE_OK && map->ready && fr_fence_look(map->ready) == FR_FENCE_LOST)
+        status = fr_error_set(OVSTAGE_ERROR_OP_FAILED,
+                              "CUDA device %d failed before the buffer was cleared: %s",
+                              (int)map->device->place, fr_opened_death(map->device));
     else if (status == OVSTAGE_OK)
         status = fr_map_take_group(map, handle, out);
     fr_map_unref(map);

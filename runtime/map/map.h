@@ -12,6 +12,11 @@
  * it becomes the payload without a copy. Rows of arrays are slices of one payload, however they are
  * committed: no element is copied.
  *
+ * On a device (map_device.c) the buffer is cleared there, and a fetch waits for that on the host:
+ * the client's streams know nothing of ours. What the client has put into its streams by the commit
+ * is captured in the call of that, as a write's producer is, and counts as the last write of the
+ * buffer from then on, whatever becomes of the commit: so its memory is nobody else's before.
+ *
  * Threads: every function from any thread. Which of several fetches, commits and ends comes first
  * is decided under the admission lock.
  * Invariants: a buffer belongs to its session until a commit was accepted, then to that write. A
@@ -25,7 +30,7 @@
 #ifndef FR_RUNTIME_MAP_MAP_H
 #define FR_RUNTIME_MAP_MAP_H
 
-#include "runtime/api/stage.h"
+#include "runtime/api/placement.h"
 
 enum { FR_MAP_PENDING = 0, FR_MAP_KNOWN = 1 };
 
@@ -57,7 +62,11 @@ typedef struct fr_map {
     bool judge;        /* keys may have other schemas than the attribute's first (admission) */
     fr_schema schema;  /* from submission on it says whether rows are arrays */
     uint64_t expected_bytes; /* when submitted */
-    uint64_t payload_bytes;  /* of the buffer, set by the op */
+    /* The device that the buffer is to lie on, NULL: the host; and, of the client's placement,
+     * where the device's work goes, and the event that commits record. */
+    struct fr_opened *device;
+    uintptr_t stream, available;
+    uint64_t payload_bytes; /* of the buffer, set by the op */
     /* Admission. */
     fr_map_phase phase;
     bool live;              /* from acceptance until the session ends */
@@ -67,6 +76,8 @@ typedef struct fr_map {
     /* Written before `state` says so, and by nobody afterwards. */
     ovstage_api_status_t status;
     char text[256];
+    struct fr_placed *placed;         /* what `buffer` is on the device, as long as it is ours */
+    struct fr_fence *ready;           /* behind its clearing there: a reference, or NULL */
     const DLTensor *tensors;          /* one of all rows; of an array one a row */
     struct fr_buffer *tensors_buffer; /* where those of an array lie */
     int64_t rows;                     /* the one tensor's shape */
@@ -78,6 +89,13 @@ ovstage_enqueue_result_t fr_map_attribute(fr_stage *stage, ovstage_query_handle_
                                           const ovstage_map_desc_t *desc, ovstage_ordinal_t ordinal,
                                           const size_t *element_sizes, size_t element_count,
                                           ovstage_map_handle_t *out);
+/* placement: NULL: none. */
+ovstage_enqueue_result_t fr_map_attribute_placed(fr_stage *stage, ovstage_query_handle_t query,
+                                                 const ovstage_map_desc_t *desc,
+                                                 ovstage_ordinal_t ordinal,
+                                                 const size_t *element_sizes, size_t element_count,
+                                                 const ovstage_placement_t *placement,
+                                                 ovstage_map_handle_t *out);
 ovstage_api_status_t fr_map_fetch_next(fr_stage *stage, ovstage_map_handle_t map,
                                        ovstage_timeout_ns_t timeout, ovstage_map_group_t *out);
 ovstage_enqueue_result_t fr_map_unmap_group(fr_stage *stage, ovstage_map_handle_t map,
@@ -93,9 +111,14 @@ bool fr_map_is_known(const fr_map *map);
 /* map_op.c. What can be said already is said when it is submitted; the rest by the op. */
 extern const fr_op_type fr_map_op_type;
 typedef struct fr_map_op {
-    fr_map *map; /* one reference */
+    fr_map *map;          /* one reference */
+    struct fr_op *report; /* on a device: of the map; complete when the buffer is cleared */
 } fr_map_op;
 ovstage_api_status_t fr_map_judge_submitted(fr_map *map);
+/* map_device.c. place: in the call; not OK: the text is set. make: the buffer, which is cleared
+ * when map->ready is over; NULL: the fault says why. */
+ovstage_api_status_t fr_map_place(fr_map *map, const ovstage_placement_t *placement);
+struct fr_buffer *fr_map_make_placed(fr_map *map, uint64_t size_bytes, fr_device_fault *fault);
 /* Admission. The keys may have more than one schema. */
 bool fr_map_is_open(const fr_map *map);
 /* Once accepted: whether its op looks at what others leave behind. */

@@ -3,7 +3,8 @@
 #include "runtime/map/map.h"
 
 #include "runtime/floor/floors.h"
-#include "runtime/write/write_op.h"
+#include "runtime/write/access.h"
+#include "runtime/write/write_device.h"
 
 #include <string.h>
 
@@ -13,11 +14,13 @@
 typedef struct fr_unmapping {
     fr_map *map;
     ovstage_map_handle_t handle;
-    bool ends;             /* unmap_attribute */
-    fr_write_entry *entry; /* of the commit */
-    bool was_live;         /* that admit found */
-    fr_map_phase phase;    /* the same */
-    bool took_handle;      /* whose reference is the caller's now */
+    bool ends; /* unmap_attribute */
+    ovstage_cuda_sync_t sync;
+    fr_write_entry *entry;               /* of the commit */
+    const fr_device_write *device_write; /* of one on a device; else NULL */
+    bool was_live;                       /* that admit found */
+    fr_map_phase phase;                  /* the same */
+    bool took_handle;                    /* whose reference is the caller's now */
     uint64_t refused_floor;
 } fr_unmapping;
 
@@ -58,6 +61,8 @@ static ovstage_api_status_t fr_unmap_admit_commit(fr_submission *submission, voi
         return OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION;
     }
     entry->buffer = map->buffer;
+    if (unmapping->device_write)
+        submission->behind_id = fr_available_last(unmapping->device_write->turn);
     fr_write_admit_schema(map->stage, entry);
     uint64_t bit = (uint64_t)1 << map->attribute->index % 64;
     submission->attribute_filter = bit;
@@ -74,11 +79,27 @@ static void fr_unmap_undo_commit(fr_submission *submission, void *user)
     fr_write_undo_schema(unmapping->entry);
 }
 
+/* What the client's streams do to the buffer is over when the fence is: until then it is nobody
+ * else's memory, whatever becomes of the commit, and who reads the rows waits for it. */
+static void fr_unmap_enter_writing(const fr_unmapping *unmapping)
+{
+#ifndef FR_MUTATE_DEVICE_MAP_FORGETS_CLIENT
+    fr_fence *dep = unmapping->device_write ? unmapping->device_write->captured.dep : NULL;
+    if (dep)
+        fr_placed_enter_write(unmapping->map->placed, dep);
+#else
+    (void)unmapping;
+#endif
+}
+
 static void fr_unmap_accepted_commit(fr_submission *submission, uint64_t id, void *user)
 {
     fr_unmapping *unmapping = user;
     fr_map *map = unmapping->map;
     fr_write_judging(fr_op_payload(submission->op), map->ordinal, id);
+    fr_unmap_enter_writing(unmapping);
+    if (unmapping->device_write)
+        fr_available_accept(unmapping->device_write->turn, id);
     map->phase = FR_MAP_COMMITTED;
     map->buffer = NULL; /* the write's, and its bytes with it */
     map->counted_bytes = 0;
@@ -108,6 +129,46 @@ static void fr_unmap_fill(fr_write_op *write, const fr_map *map)
     write->single.any_role = map->any_role;
 }
 
+/* Of a commit on a device: what it depends on, and its record beside the op. */
+static ovstage_api_status_t fr_unmap_capture(fr_unmapping *unmapping, fr_write_op *write)
+{
+    const fr_map *map = unmapping->map;
+    write->block_bytes = sizeof(fr_device_write);
+    write->block = fr_access_block_get(map->stage, write->block_bytes);
+    if (!write->block)
+        return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %u bytes of a commit",
+                            write->block_bytes);
+    write->on_device = true;
+    fr_device_write *device = fr_write_device(write);
+    *device = (fr_device_write){
+        .opened = map->device,
+        .stream = map->stream,
+        .available = map->available,
+        .dep_is_written = true,
+        .work = {.what = "the commit of a map",
+                 .place = map->device->place,
+                 .stream = map->stream,
+                 .sync = unmapping->sync},
+    };
+    unmapping->device_write = device;
+    return fr_write_device_capture_sync(device, map->stage->graph, map->ordinal, &unmapping->sync);
+}
+
+/* Of one that was not accepted. */
+static void fr_unmap_put_commit(const fr_unmapping *unmapping, fr_op *op)
+{
+    const fr_map *map = unmapping->map;
+    fr_write_op *write = fr_op_payload(op);
+    fr_device_write *device = fr_write_device(write);
+    if (device && device->report)
+        fr_device_report_put(map->stage->graph, device->report);
+    fr_write_device_let_go(write);
+    if (write->block)
+        fr_access_block_put(map->stage, write->block, write->block_bytes);
+    fr_graph_op_put(map->stage->graph, op);
+    fr_query_release(map->query);
+}
+
 static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
 {
     fr_map *map = unmapping->map;
@@ -119,6 +180,11 @@ static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
     fr_unmap_fill(write, map);
     unmapping->entry = &write->single;
     fr_query_acquire(map->query);
+    ovstage_api_status_t status = map->device ? fr_unmap_capture(unmapping, write) : OVSTAGE_OK;
+    if (status != OVSTAGE_OK) {
+        fr_unmap_put_commit(unmapping, op);
+        return fr_unmap_refused(status);
+    }
     fr_submission submission = {
         .op = op,
         .has_ordinal = true,
@@ -129,18 +195,20 @@ static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
         .undo = fr_unmap_undo_commit,
         .accepted = fr_unmap_accepted_commit,
         .user = unmapping,
+        .report = map->device ? fr_write_device(write)->report : NULL,
     };
     ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
     if (result.status == OVSTAGE_OK)
         return result;
-    if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION)
+    if (result.status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION) {
+        fr_unmap_enter_writing(unmapping); /* the session's, which has ended */
         fr_error_set(result.status,
                      "ordinal %llu is not above the write floor %llu of attribute '%s': the map "
                      "has ended, and nothing of it is committed",
                      (unsigned long long)map->ordinal, (unsigned long long)unmapping->refused_floor,
                      fr_write_name(stage, map->attribute));
-    fr_graph_op_put(stage->graph, op);
-    fr_query_release(map->query);
+    }
+    fr_unmap_put_commit(unmapping, op);
     return result;
 }
 
@@ -195,7 +263,7 @@ static ovstage_enqueue_result_t fr_unmap_nothing(fr_unmapping *unmapping)
     if (!op)
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
     fr_map_op *payload = fr_op_payload(op);
-    payload->map = map;
+    *payload = (fr_map_op){.map = map};
     fr_map_ref(map);
     fr_submission submission = {
         .op = op,
@@ -245,9 +313,9 @@ static ovstage_enqueue_result_t fr_unmap_done(const fr_unmapping *unmapping,
     return result;
 }
 
-static ovstage_api_status_t fr_unmap_check_sync(ovstage_cuda_sync_t sync)
+static ovstage_api_status_t fr_unmap_check_sync(const fr_map *map, ovstage_cuda_sync_t sync)
 {
-    if (sync.stream || sync.wait_event)
+    if (!map->device && fr_sync_is_given(&sync))
         return fr_error_set(
             OVSTAGE_ERROR_NOT_SUPPORTED,
             "write_done_sync {stream %#llx, wait_event %#llx}: no CUDA device is in use",
@@ -273,12 +341,12 @@ ovstage_enqueue_result_t fr_map_unmap_group(fr_stage *stage, ovstage_map_handle_
                               "the group (tensors %p) is not one of map handle 0x%llx",
                               (const void *)group->data.tensors, (unsigned long long)handle);
     if (status == OVSTAGE_OK)
-        status = fr_unmap_check_sync(sync);
+        status = fr_unmap_check_sync(map, sync);
     if (status != OVSTAGE_OK) {
         fr_map_unref(map);
         return fr_unmap_refused(status);
     }
-    fr_unmapping unmapping = {.map = map, .handle = handle, .was_live = true};
+    fr_unmapping unmapping = {.map = map, .handle = handle, .sync = sync, .was_live = true};
     if (!known)
         return fr_unmap_done(&unmapping, fr_unmap_refused(OVSTAGE_ERROR_INVALID_HANDLE));
     return fr_unmap_done(&unmapping, fr_unmap_commit(&unmapping));
@@ -293,12 +361,12 @@ ovstage_enqueue_result_t fr_map_unmap(fr_stage *stage, ovstage_map_handle_t hand
     fr_map *map = fr_handle_acquire(stage, FR_HANDLE_MAP, handle, fr_map_ref);
     if (!map)
         return fr_unmap_refused(fr_handle_refuse(stage, FR_HANDLE_MAP, handle, "map"));
-    status = fr_unmap_check_sync(sync);
+    status = fr_unmap_check_sync(map, sync);
     if (status != OVSTAGE_OK) {
         fr_map_unref(map);
         return fr_unmap_refused(status);
     }
-    fr_unmapping unmapping = {.map = map, .handle = handle, .ends = true};
+    fr_unmapping unmapping = {.map = map, .handle = handle, .sync = sync, .ends = true};
     ovstage_enqueue_result_t result;
     do
         result = fr_unmap_phase(map) == FR_MAP_FETCHED ? fr_unmap_commit(&unmapping)

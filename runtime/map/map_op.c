@@ -1,6 +1,8 @@
 /* The op of map_attribute: judges, and makes the buffer. */
 #include "runtime/map/map.h"
 
+#include "runtime/device/placed.h"
+#include "runtime/device/report.h"
 #include "runtime/query/filter.h"
 #include "runtime/write/write_op.h"
 
@@ -156,24 +158,41 @@ static void fr_map_publish(fr_map *map, ovstage_api_status_t status, const fr_ma
     fr_store_release(&map->state, FR_MAP_KNOWN);
 }
 
+static void fr_map_describe_rows(fr_map *map, DLDevice device, void *data)
+{
+    map->rows = map->query->count;
+    map->tensor = (DLTensor){
+        .data = data,
+        .device = device,
+        .ndim = 1,
+        .dtype = {map->schema.code, map->schema.bits, map->schema.lanes},
+        .shape = &map->rows,
+    };
+    map->tensors = &map->tensor;
+}
+
 static struct fr_buffer *fr_map_make_rows(fr_map *map, uint64_t size_bytes)
 {
     struct fr_buffer *buffer = fr_store_buffer_get(map->stage->store, size_bytes);
     if (!buffer)
         return NULL;
-    map->rows = map->query->count;
-    map->tensor = (DLTensor){
-        .data = fr_store_buffer_data(buffer),
-        .device = {kDLCPU, 0},
-        .ndim = 1,
-        .dtype = {map->schema.code, map->schema.bits, map->schema.lanes},
-        .shape = &map->rows,
-    };
+    fr_map_describe_rows(map, (DLDevice){kDLCPU, 0}, fr_store_buffer_data(buffer));
 #ifndef FR_MUTATE_MAP_NOT_CLEARED
     memset(map->tensor.data, 0, size_bytes);
 #endif
-    map->tensors = &map->tensor;
     return buffer;
+}
+
+static ovstage_api_status_t fr_map_make_there(fr_map *map, uint64_t size_bytes,
+                                              struct fr_buffer **buffer, fr_map_text *out)
+{
+    fr_device_fault fault;
+    *buffer = fr_map_make_placed(map, size_bytes, &fault);
+    if (!*buffer)
+        return fr_map_say(out, fr_placement_status(&fault), "a map on a device: %s", fault.text);
+    fr_map_describe_rows(map, (DLDevice){kDLCUDA, map->device->place},
+                         (void *)(uintptr_t)map->placed->address);
+    return OVSTAGE_OK;
 }
 
 static struct fr_buffer *fr_map_make_slices(fr_map *map)
@@ -191,8 +210,14 @@ static ovstage_api_status_t fr_map_make_buffer(fr_map *map, fr_map_text *out)
     if (map->query->count == 0)
         return OVSTAGE_OK;
     uint64_t size_bytes = fr_map_bytes(map, &map->schema);
-    struct fr_buffer *buffer =
-        map->schema.is_array ? fr_map_make_slices(map) : fr_map_make_rows(map, size_bytes);
+    struct fr_buffer *buffer = NULL;
+    ovstage_api_status_t status = OVSTAGE_OK;
+    if (map->device)
+        status = fr_map_make_there(map, size_bytes, &buffer, out);
+    else
+        buffer = map->schema.is_array ? fr_map_make_slices(map) : fr_map_make_rows(map, size_bytes);
+    if (status != OVSTAGE_OK)
+        return status;
     if (!buffer)
         return fr_map_say(out, OVSTAGE_ERROR_OUT_OF_MEMORY,
                           "no memory to map %u rows of %llu bytes", map->query->count,
@@ -238,6 +263,14 @@ static ovstage_api_status_t fr_map_judge(const fr_map *map, uint64_t op_id, fr_s
     return status;
 }
 
+/* The map is complete when its buffer is cleared. */
+static void fr_map_tell(const fr_map *map, fr_op *report)
+{
+    if (report && map->ready)
+        fr_device_report_tell(report, map->ready,
+                              &(fr_device_told){.what = "a map", .place = map->device->place});
+}
+
 static fr_run_result fr_map_op_run(fr_op *op, const fr_run_context *context)
 {
     fr_map_op *payload = fr_op_payload(op);
@@ -251,6 +284,7 @@ static fr_run_result fr_map_op_run(fr_op *op, const fr_run_context *context)
     map->schema = schema;
     if (status == OVSTAGE_OK)
         status = fr_map_make_buffer(map, &text);
+    fr_map_tell(map, payload->report);
     fr_map_publish(map, status, &text);
     if (status != OVSTAGE_OK)
         fr_op_fail(op, status, "%s", map->text);

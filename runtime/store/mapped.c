@@ -12,6 +12,12 @@ struct fr_buffer *fr_store_buffer_get(fr_store *store, size_t size_bytes)
     return fr_buffer_get(store->buffers, size_bytes);
 }
 
+struct fr_buffer *fr_store_buffer_of_placed(fr_store *store, struct fr_placed *placed,
+                                            size_t size_bytes)
+{
+    return fr_buffer_of_placed(store->buffers, placed, size_bytes);
+}
+
 void fr_store_buffer_release(fr_store *store, struct fr_buffer *buffer)
 {
     fr_buffer_release(store->buffers, buffer);

@@ -166,6 +166,12 @@ bool fr_store_write_place(fr_write_plan *out, bool from_host, fr_device_run *run
                                 .from = (uint64_t)(uintptr_t)rows->base,
                                 .pitch = rows->compact ? rows->row_bytes
                                                        : (uint64_t)rows->row_stride_bytes};
+    /* A session's own buffer, of which rows go to places of their own. */
+#ifndef FR_MUTATE_DEVICE_MAP_COPY_FORGETS_SOURCE
+    if (rows->buffer && !plan->targets->taken &&
+        !fr_device_run_reads(run, rows->buffer->placed, fault))
+        return false;
+#endif
     bool apart = !from_host && !rows->compact && rows->inner_dims > 0;
     bool placed = !apart || fr_plan_collect(&source, run, fault);
     /* Unplaced rows come last: of several targets they alone may be written in place. */

@@ -21,6 +21,7 @@
 typedef struct fr_store fr_store;
 struct fr_device_run; /* runtime/device/run.h */
 struct fr_device_fault;
+struct fr_placed; /* runtime/device/placed.h */
 typedef struct fr_column fr_column;
 typedef struct fr_version fr_version;
 
@@ -112,7 +113,7 @@ typedef struct fr_write_plan {
                     passes at commit */
     char text[256];                        /* the reason, when prepare fails */
     ovx_primpath_t refused_prim;           /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
-    _Alignas(16) unsigned char state[336]; /* the store's */
+    _Alignas(16) unsigned char state[352]; /* the store's */
 } fr_write_plan;
 
 /* Binds, judges, takes the memory. Not OK: nothing changed, plan->text says why (PRIM_NOT_FOUND,
@@ -196,6 +197,10 @@ uint64_t fr_store_layout_generation(const fr_attribute *attribute);
 /* A buffer for the rows of a write (fr_row_source.buffer), contents undefined. NULL without memory.
  */
 struct fr_buffer *fr_store_buffer_get(fr_store *store, size_t size_bytes);
+/* The same over memory of a device, of which it gets the only reference. NULL: that is still the
+ * caller's. */
+struct fr_buffer *fr_store_buffer_of_placed(fr_store *store, struct fr_placed *placed,
+                                            size_t size_bytes);
 void fr_store_buffer_release(fr_store *store, struct fr_buffer *buffer); /* NULL is fine */
 void *fr_store_buffer_data(const struct fr_buffer *buffer);
 /* The same for rows of an array: so many elements in each, which are still to be placed. */

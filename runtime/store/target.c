@@ -28,10 +28,13 @@ static bool fr_target_reserve_full(fr_store *store, fr_target *target, uint64_t 
                                    uint64_t op_id)
 {
     fr_version *there = target->version;
-    if (there && there->kind == FR_VERSION_FULL && fr_buffer_writable(there->buffer))
+    if (!target->taken && there && there->kind == FR_VERSION_FULL &&
+        fr_buffer_writable(there->buffer))
         return true;
     target->version = fr_version_get(&store->versions, target->segment, ordinal, FR_VERSION_FULL);
-    if (target->version)
+    if (target->version && target->taken)
+        fr_buffer_retain(target->version->buffer = target->taken);
+    else if (target->version)
         target->version->buffer =
             fr_column_buffer(target->column, store->buffers, target->segment->row_count);
     if (!target->version || !target->version->buffer) {
@@ -77,8 +80,13 @@ static bool fr_target_reserve_unplaced(fr_store *store, fr_target *target, uint6
             return false;
         target->made = true;
     }
-    if (!target->has_rows && !fr_unplaced_reserve(store->allocator, store->buffers,
-                                                  target->unplaced, target->count, op_id))
+    bool enough = target->has_rows;
+    if (target->taken)
+        enough = fr_unplaced_take(target->unplaced, target->taken, target->count, op_id);
+    else if (!enough)
+        enough = fr_unplaced_reserve(store->allocator, store->buffers, target->unplaced,
+                                     target->count, op_id);
+    if (!enough)
         return false;
     if (!target->enters_prims)
         return true;

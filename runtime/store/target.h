@@ -33,8 +33,9 @@ typedef struct fr_target {
     bool has_rows;         /* unplaced rows of the ordinal have all of these: none is added */
     bool beside; /* on a device: a copy takes the place of what there is (target_place.h) */
     const fr_version *copied; /* beside: whose rows that gets */
-    bool enters_prims;        /* else its op does, once for all columns */
-    uint32_t prims_reserved;  /* to be settled */
+    fr_buffer *taken;  /* on a device: the source's, which is its payload without a copy; or NULL */
+    bool enters_prims; /* else its op does, once for all columns */
+    uint32_t prims_reserved; /* to be settled */
     uint32_t *prims; /* placed keys that a later accepted op made: this one makes them too */
 } fr_target;
 

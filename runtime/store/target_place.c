@@ -71,6 +71,17 @@ bool fr_target_reserve_beside(fr_store *store, fr_target *target, uint64_t ordin
     return true;
 }
 
+bool fr_target_may_take(const fr_target *target, const fr_row_source *source)
+{
+#ifdef FR_MUTATE_DEVICE_MAP_IS_COPIED
+    return false;
+#endif
+    if (target->segment)
+        return target->straight && !target->beside;
+    return !target->unplaced && target->count == source->count &&
+           target->elements[target->count - 1] == target->count - 1;
+}
+
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* Of the rows of a set that has room for those of the target: where those are, and where the others
@@ -244,6 +255,8 @@ bool fr_target_place(fr_store *store, const fr_target *target, const fr_placing_
 {
     fr_placed *to = fr_target_buffer(target)->placed;
     fr_target_lists lists;
+    if (target->taken) /* it is there when what has written it is over */
+        return fr_device_run_writes(run, to, fault);
     if (!fr_device_run_writes(run, to, fault) ||
         (target->copied && !fr_target_copy(store, target, run, fault)) ||
         !fr_target_lists_open(store->allocator, target, &lists, fault))

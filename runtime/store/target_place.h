@@ -17,6 +17,10 @@ bool fr_target_fits_in_place(const fr_target *target);
 /* In place of that version: one of its kind with its rows, and room for the target's. */
 bool fr_target_reserve_beside(fr_store *store, fr_target *target, uint64_t ordinal);
 
+/* Looked up before, the only target of a write with a buffer of its own: whether it has all of
+ * that, in order, so that it becomes the payload. */
+bool fr_target_may_take(const fr_target *target, const fr_row_source *source);
+
 /* Where the rows of a write come from. */
 typedef struct fr_placing_source {
     const fr_row_source *rows;

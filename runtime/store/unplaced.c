@@ -71,8 +71,7 @@ static bool fr_unplaced_grow(const fr_allocator *allocator, fr_buffers *buffers,
     return true;
 }
 
-bool fr_unplaced_reserve(const fr_allocator *allocator, fr_buffers *buffers, fr_unplaced *unplaced,
-                         uint32_t more, uint64_t id)
+static bool fr_unplaced_reserve_prims(fr_unplaced *unplaced, uint32_t more, uint64_t id)
 {
     uint32_t count = unplaced->prims.count;
     if (more > UINT32_MAX / 2 - count)
@@ -86,6 +85,25 @@ bool fr_unplaced_reserve(const fr_allocator *allocator, fr_buffers *buffers, fr_
     fr_row_set_room_release(&unplaced->prims, &room);
     if (count == 0)
         unplaced->first_id = id;
+    return true;
+}
+
+bool fr_unplaced_take(fr_unplaced *unplaced, fr_buffer *taken, uint32_t rows, uint64_t id)
+{
+    if (!fr_unplaced_reserve_prims(unplaced, rows, id))
+        return false;
+    fr_buffer_retain(taken);
+    unplaced->buffer = taken;
+    unplaced->row_capacity = rows;
+    return true;
+}
+
+bool fr_unplaced_reserve(const fr_allocator *allocator, fr_buffers *buffers, fr_unplaced *unplaced,
+                         uint32_t more, uint64_t id)
+{
+    uint32_t count = unplaced->prims.count;
+    if (!fr_unplaced_reserve_prims(unplaced, more, id))
+        return false;
     bool with_ids = unplaced->ids || id != unplaced->first_id;
     bool writable = unplaced->buffer && fr_buffer_writable(unplaced->buffer);
     if (writable && count + more <= unplaced->row_capacity && with_ids == (unplaced->ids != NULL))

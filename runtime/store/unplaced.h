@@ -35,6 +35,8 @@ void fr_unplaced_destroy(const fr_allocator *allocator, fr_buffers *buffers, fr_
  * without memory, nothing changed that matters. */
 bool fr_unplaced_reserve(const fr_allocator *allocator, fr_buffers *buffers, fr_unplaced *unplaced,
                          uint32_t more, uint64_t id);
+/* The same of the first rows, which `taken` holds already: with a reference of its own. */
+bool fr_unplaced_take(fr_unplaced *unplaced, fr_buffer *taken, uint32_t rows, uint64_t id);
 /* A record without rows takes the memory of a source for its payload of exactly `rows` rows, in
  * place of what was reserved. */
 void fr_unplaced_adopt(fr_buffers *buffers, fr_unplaced *unplaced, fr_buffer *adopted,

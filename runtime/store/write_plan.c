@@ -14,6 +14,7 @@
 #include "runtime/store/plan.h"
 #include "runtime/store/seal.h"
 #include "runtime/store/store_state.h"
+#include "runtime/store/target_place.h"
 
 #ifdef FR_SHRINK
 #define FR_CHUNK_BYTES 64u
@@ -106,6 +107,9 @@ static ovstage_api_status_t fr_plan_find(fr_plan *plan, const fr_write *write, f
 /* All memory is taken before any row gets a place. */
 static ovstage_api_status_t fr_plan_reserve(fr_plan *plan)
 {
+    if (plan->device && plan->source->buffer && plan->target_count == 1 &&
+        fr_target_may_take(plan->targets, plan->source))
+        plan->targets->taken = plan->source->buffer;
     for (uint32_t k = 0; k < plan->target_count; k++) {
         if (fr_target_reserve(plan->store, &plan->targets[k], plan->ordinal, plan->op_id))
             continue;
@@ -371,7 +375,8 @@ void fr_store_write_enter(fr_store *store, fr_write_plan *out)
         out->chunk_count++;
         return;
     }
-    if ((plan->source->adoptable || plan->source->buffer) && plan->target_count == 1)
+    if ((plan->source->adoptable || plan->source->buffer) && plan->target_count == 1 &&
+        !plan->device)
         fr_target_adopt(store, &plan->targets[0], plan->source, &out->adopts);
     for (uint32_t k = 0; k < plan->target_count; k++)
         fr_target_enter(&plan->targets[k], plan->op_id);

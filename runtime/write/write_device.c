@@ -42,8 +42,7 @@ ovstage_api_status_t fr_write_device_open(fr_write_call *call)
     return OVSTAGE_OK;
 }
 
-/* Attributes whose values the stage itself looks at, on the host. */
-static bool fr_write_is_read_on_host(const fr_stage *stage, ovx_token_t token)
+bool fr_write_is_read_on_host(const fr_stage *stage, ovx_token_t token)
 {
     const fr_hierarchy *hierarchy = stage->hierarchy;
     const fr_store_config *config = &stage->store->config;
@@ -99,22 +98,40 @@ static fr_device_told fr_write_tell_work(const fr_write_call *call)
     return told;
 }
 
+/* Entered. */
+static bool fr_write_capture_syncs(fr_device_write *device, uint64_t ordinal,
+                                   const ovstage_cuda_sync_t *first, size_t stride_bytes,
+                                   size_t count, fr_device_fault *fault)
+{
+    fr_opened *opened = device->opened;
+    fr_device_stream stream;
+    /* A stream that cannot be used is refused here, not when the op runs. */
+    if (device->stream != 0 &&
+        !opened->devices->table->stream_of_client(opened->device, device->stream, &stream, fault))
+        return false;
+    return fr_capture(opened, ordinal, first, stride_bytes, count, &device->captured, fault);
+}
+
 static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fault)
 {
     fr_device_write *device = fr_write_device(call->write);
     device->work = fr_write_tell_work(call);
-    const fr_device_table *table = call->device->devices->table;
-    fr_device_stream stream;
     for (uint32_t e = 0; e < call->count; e++)
         if (!call->write->entries[e].from_host &&
             !fr_write_describe(call, &call->write->entries[e], fault))
             return false;
-    /* A stream that cannot be used is refused here, not when the op runs. */
-    if (device->stream != 0 &&
-        !table->stream_of_client(call->device->device, device->stream, &stream, fault))
-        return false;
-    return fr_capture(call->device, call->ordinal, &call->writes->data.cuda_sync,
-                      sizeof(*call->writes), call->count, &device->captured, fault);
+    return fr_write_capture_syncs(device, call->ordinal, &call->writes->data.cuda_sync,
+                                  sizeof(*call->writes), call->count, fault);
+}
+
+static ovstage_api_status_t fr_write_take_turn(fr_device_write *device)
+{
+    if (!device->available)
+        return OVSTAGE_OK;
+    device->turn = fr_available_get(device->opened->devices, device->available);
+    return device->turn ? OVSTAGE_OK
+                        : fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                       "no memory for what is kept of an availability_event");
 }
 
 /* What lets go of managed tensors, with memory while memory may be missing. */
@@ -141,15 +158,10 @@ ovstage_api_status_t fr_write_device_capture(fr_write_call *call)
     fr_device_fault fault;
     fr_device_entry entry;
     ovstage_api_status_t status = fr_write_make_holds(call);
+    if (status == OVSTAGE_OK)
+        status = fr_write_take_turn(fr_write_device(call->write));
     if (status != OVSTAGE_OK)
         return status;
-    fr_device_write *device = fr_write_device(call->write);
-    if (device->available) {
-        device->turn = fr_available_get(call->device->devices, device->available);
-        if (!device->turn)
-            return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY,
-                                "no memory for what is kept of an availability_event");
-    }
     /* What is over needs no stream of its own any more. */
     fr_devices_settle(call->device->devices);
     bool captured = fr_opened_enter(call->device, &entry, &fault);
@@ -158,6 +170,29 @@ ovstage_api_status_t fr_write_device_capture(fr_write_call *call)
         fr_opened_leave(call->device, &entry);
     }
     return captured ? OVSTAGE_OK : fr_placement_refuse(&fault, "a write on a device");
+}
+
+ovstage_api_status_t fr_write_device_capture_sync(fr_device_write *device, fr_graph *graph,
+                                                  uint64_t ordinal, const ovstage_cuda_sync_t *sync)
+{
+    fr_device_fault fault;
+    fr_device_entry entry;
+    ovstage_api_status_t status = fr_write_take_turn(device);
+    if (status == OVSTAGE_OK && !device->available) {
+        device->report = fr_device_report_get(graph);
+        if (!device->report)
+            status =
+                fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+    }
+    if (status != OVSTAGE_OK)
+        return status;
+    fr_devices_settle(device->opened->devices);
+    bool captured = fr_opened_enter(device->opened, &entry, &fault);
+    if (captured) {
+        captured = fr_write_capture_syncs(device, ordinal, sync, sizeof(*sync), 1, &fault);
+        fr_opened_leave(device->opened, &entry);
+    }
+    return captured ? OVSTAGE_OK : fr_placement_refuse(&fault, device->work.what);
 }
 
 void fr_write_device_let_go(const fr_write_op *write)
@@ -191,7 +226,7 @@ static void fr_write_hold_end(fr_fence_call *call)
 /* Until the fence is over, the tensor is not the client's again. */
 static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
 {
-    if (!entry->managed)
+    if (entry->mapped || !entry->managed)
         return;
     fr_write_hold *hold = device->holds;
     device->holds = hold->next;
@@ -264,6 +299,15 @@ void fr_write_device_end(fr_op *op, const fr_write_op *write)
         fr_write_make_available(op, device, NULL);
 }
 
+static bool fr_write_device_begin(const fr_device_write *device, uint64_t ordinal,
+                                  fr_device_run *run, fr_device_fault *fault)
+{
+    const fr_fence *dep = device->captured.dep;
+    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
+    return fr_device_run_begin_in(run, device->opened, kind, device->stream, ordinal,
+                                  device->dep_is_written ? NULL : dep, fault);
+}
+
 static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *device)
 {
     fr_write_entry *entry = &write->entries[write->next_entry];
@@ -284,8 +328,7 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
                            .any_role = entry->any_role,
                            .rows = &rows,
                            .device = device->opened};
-    if (!fr_device_run_begin(&run, device->opened, device->stream, what.ordinal,
-                             device->captured.dep, &fault)) {
+    if (!fr_write_device_begin(device, what.ordinal, &run, &fault)) {
         fr_write_device_fail(op, &fault);
         return;
     }

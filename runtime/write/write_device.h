@@ -23,7 +23,8 @@ typedef struct fr_device_write {
     fr_available *turn;          /* of `available`: a reference, or NULL */
     bool told;                   /* `available` was recorded, or could not be */
     fr_captured captured;
-    fr_fence *put; /* behind the entries that are in a stream: a reference, or NULL */
+    fr_fence *put;       /* behind the entries that are in a stream: a reference, or NULL */
+    bool dep_is_written; /* what was captured is the last write of the rows' own buffer */
     fr_device_told work;
     struct fr_op *report; /* without `available`: complete when the device's work is done */
     fr_write_hold *holds; /* one for each managed tensor, until the op has run */
@@ -40,6 +41,10 @@ ovstage_api_status_t fr_write_device_open(fr_write_call *call);
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
                                                  ovx_token_t token);
 ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
+/* The same of one entry that is filled already, with its report. */
+ovstage_api_status_t fr_write_device_capture_sync(fr_device_write *device, fr_graph *graph,
+                                                  uint64_t ordinal,
+                                                  const ovstage_cuda_sync_t *sync);
 /* Of an op that was accepted, whatever became of it. */
 void fr_write_device_end(fr_op *op, const fr_write_op *write);
 /* The same of one that was not. */

@@ -132,14 +132,6 @@ TEST_P(Refusals, PlacementsThatAreWrong)
     placement.device = {kDLCPU, 0};
     WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "placement on the host");
     placement = good;
-    ovstage_map_desc_t desc = {};
-    desc.attribute = ovx_string_or_token_t{attribute, {}};
-    desc.dtype = {kDLFloat, 32, 1};
-    ovstage_map_handle_t map = 1;
-    Refused(ovstage_map_attribute_on_device(stage->instance, query, &desc, 1, nullptr, 0,
-                                            &placement, &map),
-            OVSTAGE_ERROR_NOT_SUPPORTED, "map_attribute with a placement");
-    EXPECT_EQ(map, OVSTAGE_INVALID_MAP_HANDLE);
     WriteAndSeal();
     StillRight();
 }

@@ -42,6 +42,8 @@ static bool fr_blocks_trim(fr_opened *opened)
 {
     fr_blocks *blocks = &opened->blocks;
     bool any = false;
+    if (fr_load_relaxed(&opened->given_up))
+        return false; /* something may still use them */
     for (uint32_t k = 0; k < FR_BLOCK_CLASSES; k++) {
         fr_mutex_lock(&opened->lock);
         fr_block *list = blocks->free[k];

@@ -132,6 +132,10 @@ fr_opened *fr_devices_open(fr_devices *devices, int32_t place, fr_device_fault *
 
 bool fr_opened_enter(fr_opened *opened, fr_device_entry *entry, fr_device_fault *fault)
 {
+    if (fr_opened_is_dead(opened)) {
+        *fault = opened->death;
+        return false;
+    }
     if (opened->devices->table->enter(opened->device, entry, fault))
         return true;
     fr_opened_note(opened, fault);
@@ -153,6 +157,15 @@ void fr_opened_note(fr_opened *opened, const fr_device_fault *fault)
     /* [opened.dead.set] pairs [opened.dead.look] : see there */
     fr_store_release(&opened->dead, true);
     fr_mutex_unlock(&opened->lock);
+}
+
+void fr_opened_give_up(fr_opened *opened, const fr_device_fault *fault)
+{
+    fr_device_fault given_up = {.kind = FR_DEVICE_DEAD, .code = fault->code};
+    (void)snprintf(given_up.text, sizeof(given_up.text),
+                   "given up, since its work cannot be followed: %.110s", fault->text);
+    fr_store_relaxed(&opened->given_up, true);
+    fr_opened_note(opened, &given_up);
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -276,8 +289,11 @@ static bool fr_opened_look(fr_opened *opened)
     /* [opened.looking.begin] pairs [opened.looking.end] : the queues as the last look left them */
     if (fr_load_relaxed(&opened->looking) || !fr_cas_acquire(&opened->looking, &idle, true))
         return false;
-    bool entered = fr_opened_enter(opened, &entry, &fault);
-    /* A device that cannot be entered any more still says so of each event. */
+    /* Also one that was given up. One that cannot be entered any more still says so of each event.
+     */
+    bool entered = opened->devices->table->enter(opened->device, &entry, &fault);
+    if (!entered)
+        fr_opened_note(opened, &fault);
     uint64_t over = fr_opened_look_at_all(opened, &due);
     if (entered)
         fr_opened_leave(opened, &entry);

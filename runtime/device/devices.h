@@ -38,6 +38,7 @@ struct fr_opened {
     fr_staging staging;
     /* Whether `death` is there: what the device does not recover from, of who first met it. */
     _Atomic bool dead;
+    _Atomic bool given_up; /* it would answer, but see fr_opened_give_up; set before `dead` */
     fr_device_fault death;
 };
 
@@ -77,6 +78,10 @@ bool fr_opened_enter(fr_opened *opened, fr_device_entry *entry, fr_device_fault 
 void fr_opened_leave(fr_opened *opened, fr_device_entry *entry);
 /* After a call of the table has failed: whether the device is of no use from now on. */
 void fr_opened_note(fr_opened *opened, const fr_device_fault *fault);
+/* The same of a device that answers, but whose work cannot be followed: nobody knows any more when
+ * memory is free that it uses. Nothing new is begun; what it holds of its own memory, and of pinned
+ * memory, stays where it is. What can be followed ends as always. */
+void fr_opened_give_up(fr_opened *opened, const fr_device_fault *fault);
 static inline bool fr_opened_is_dead(const fr_opened *opened)
 {
     /* [opened.dead.look] pairs [opened.dead.set] : what it died of is there */

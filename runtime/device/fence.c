@@ -97,6 +97,16 @@ bool fr_fence_record(fr_fence *fence, fr_device_stream stream, fr_own_stream *ow
     return true;
 }
 
+void fr_fence_lose(fr_fence *fence, const fr_device_fault *fault)
+{
+    fr_opened *opened = fence->opened;
+    fr_mutex_lock(&opened->lock);
+    fence->code = fault->code;
+    /* [fence.state.lose] pairs [fence.state.look] : the code is there */
+    fr_store_release(&fence->state, FR_FENCE_LOST);
+    fr_mutex_unlock(&opened->lock);
+}
+
 bool fr_fence_when_over(fr_fence *fence, fr_fence_call *call)
 {
     fr_opened *opened = fence->opened;

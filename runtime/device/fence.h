@@ -10,7 +10,7 @@
  * another stream by then. Progress: lists under the device's short lock. Memory: records, each
  * with its event, are used again; as many as were in use at once.
  *
- * Word `state`: set to DONE or LOST once, by who looks. */
+ * Word `state`: set to DONE or LOST once, by who looks, or to LOST by who cannot record it. */
 #ifndef FR_RUNTIME_DEVICE_FENCE_H
 #define FR_RUNTIME_DEVICE_FENCE_H
 
@@ -68,6 +68,8 @@ fr_fence *fr_fence_get(fr_opened *opened, fr_device_fault *fault);
  * False: the fault says why, and it is not recorded. */
 bool fr_fence_record(fr_fence *fence, fr_device_stream stream, fr_own_stream *own,
                      fr_device_fault *fault);
+/* Of one that cannot be recorded, and that nothing waits for yet: lost, with the fault's code. */
+void fr_fence_lose(fr_fence *fence, const fr_device_fault *fault);
 void fr_fence_retain(fr_fence *fence);
 void fr_fence_release(fr_fence *fence); /* NULL is fine */
 /* False: it is over already, and the call was not entered. */
@@ -75,7 +77,8 @@ bool fr_fence_when_over(fr_fence *fence, fr_fence_call *call);
 
 static inline fr_fence_state fr_fence_look(const fr_fence *fence)
 {
-    /* [fence.state.look] pairs [fence.state.over] : what the device did is seen */
+    /* [fence.state.look] pairs [fence.state.over], [fence.state.lose] : what the device did is
+     * seen */
     return (fr_fence_state)fr_load_acquire(&fence->state);
 }
 static inline bool fr_fence_is_over(const fr_fence *fence)

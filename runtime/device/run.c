@@ -112,10 +112,12 @@ static bool fr_device_run_transfer(fr_device_run *run, fr_address to, fr_address
                                    size_t size_bytes, fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    if (opened->devices->table->copy(run->stream, to, from, size_bytes, fault))
-        return true;
-    fr_opened_note(opened, fault);
-    return false;
+    if (!opened->devices->table->copy(run->stream, to, from, size_bytes, fault)) {
+        fr_opened_note(opened, fault);
+        return false;
+    }
+    run->put = true;
+    return true;
 }
 
 bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
@@ -128,10 +130,12 @@ bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t s
 bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    if (opened->devices->table->move_rows(run->stream, move, fault))
-        return true;
-    fr_opened_note(opened, fault);
-    return false;
+    if (!opened->devices->table->move_rows(run->stream, move, fault)) {
+        fr_opened_note(opened, fault);
+        return false;
+    }
+    run->put = true;
+    return true;
 }
 
 bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
@@ -197,21 +201,26 @@ fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_dev
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-bool fr_device_run_record(fr_device_run *run, fr_device_fault *fault)
+/* The fence is with all payloads that were named. */
+static void fr_device_run_enter_fence(fr_device_run *run)
 {
-    /* Once more, since without a fence nobody knows when the memory may be used again. */
-    run->recorded = fr_fence_record(run->done, run->stream, run->own, fault);
-    if (!run->recorded)
-        run->recorded = fr_fence_record(run->done, run->stream, run->own, fault);
-    if (!run->recorded)
-        return false;
     for (uint32_t k = 0; k < run->use_count; k++) {
         if (run->uses[k].writes)
             fr_placed_enter_write(run->uses[k].placed, run->done);
         else
             fr_placed_enter_reader(run->uses[k].placed, run->done);
     }
-    return true;
+}
+
+bool fr_device_run_record(fr_device_run *run, fr_device_fault *fault)
+{
+    /* Once more, since without a fence nobody knows when the memory may be used again. */
+    run->recorded = fr_fence_record(run->done, run->stream, run->own, fault);
+    if (!run->recorded)
+        run->recorded = fr_fence_record(run->done, run->stream, run->own, fault);
+    if (run->recorded)
+        fr_device_run_enter_fence(run);
+    return run->recorded;
 }
 
 bool fr_device_run_available(const fr_device_run *run, uintptr_t event, fr_device_fault *fault)
@@ -223,20 +232,38 @@ bool fr_device_run_available(const fr_device_run *run, uintptr_t event, fr_devic
     return false;
 }
 
-void fr_device_run_end(fr_device_run *run)
+/* Work or waits may have been put into the stream before something failed: without a fence behind
+ * them another lane would get the stream, and wait for what this one waits for; or others would get
+ * the memory. */
+static void fr_device_run_end_unrecorded(fr_device_run *run)
 {
     fr_device_fault fault;
-    /* Work or waits may have been put into the stream before something failed: without a fence
-     * behind them another lane would get the stream, and wait for what this one waits for. */
 #ifdef FR_MUTATE_DEVICE_END_FORGETS_WAITS
-    if (!run->recorded && run->use_count > 0)
+    bool any = run->put;
 #else
-    if (!run->recorded && (run->own || run->use_count > 0))
+    bool any = run->own || run->put;
 #endif
-        (void)fr_device_run_record(run, &fault);
-    for (uint32_t k = 0; k < run->use_count && !run->recorded; k++)
+    if (any && fr_device_run_record(run, &fault))
+        return;
+    if (any)
+        fr_opened_give_up(run->opened, &fault);
+    else
+        fault.code = 0;
+    if (run->done)
+        fr_fence_lose(run->done, &fault);
+    if (any) {
+        fr_device_run_enter_fence(run);
+        return;
+    }
+    for (uint32_t k = 0; k < run->use_count; k++)
         if (!run->uses[k].writes)
             fr_placed_enter_reader(run->uses[k].placed, NULL);
+}
+
+void fr_device_run_end(fr_device_run *run)
+{
+    if (!run->recorded)
+        fr_device_run_end_unrecorded(run);
     while (run->staged) {
         fr_staged *staged = run->staged;
         run->staged = staged->next;

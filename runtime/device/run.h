@@ -26,6 +26,7 @@ typedef struct fr_device_run {
     fr_own_stream *own; /* NULL: `stream` is a client's */
     fr_fence *done;     /* what record will record; then it is recorded */
     bool recorded;
+    bool put; /* work is in the stream */
     fr_device_use *uses, few[FR_DEVICE_RUN_FEW];
     uint32_t use_count, use_capacity;
     fr_staged *staged;      /* that the work reads */

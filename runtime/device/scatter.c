@@ -133,8 +133,10 @@ bool fr_device_run_move_listed(fr_device_run *run, const fr_listed_move *move,
 bool fr_device_run_collect(fr_device_run *run, const fr_strided_copy *copy, fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    if (opened->devices->table->copy_strided(run->stream, copy, fault))
-        return true;
-    fr_opened_note(opened, fault);
-    return false;
+    if (!opened->devices->table->copy_strided(run->stream, copy, fault)) {
+        fr_opened_note(opened, fault);
+        return false;
+    }
+    run->put = true;
+    return true;
 }

@@ -26,6 +26,8 @@ static bool fr_staging_trim(fr_opened *opened)
 {
     fr_staging *staging = &opened->staging;
     bool any = false;
+    if (fr_load_relaxed(&opened->given_up))
+        return false; /* something may still use them */
     for (uint32_t k = 0; k < FR_STAGING_CLASSES; k++) {
         fr_mutex_lock(&opened->lock);
         fr_staged *list = staging->free[k];

@@ -32,6 +32,11 @@ bool fr_wait_for(fr_opened *opened, fr_device_stream stream, const fr_own_stream
      * no such thing: it may be another stream by now. */
     if (own && fence->stream == own)
         return true;
+    if (fr_fence_look(fence) == FR_FENCE_LOST) { /* it may never have been recorded */
+        *fault = fence->opened->death;
+        fault->kind = fence->opened == opened ? FR_DEVICE_DEAD : FR_DEVICE_FAILED;
+        return false;
+    }
     if (opened->devices->table->wait(stream, fence->event, fault))
         return true;
     fr_opened_note(opened, fault);

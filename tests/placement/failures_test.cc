@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/placement/placement_fixture.h"
+#include "tests/support/heap.h"
 
 namespace
 {
@@ -302,6 +303,67 @@ TEST_P(FailuresOfCalls, AReadThatIsJudgedAgainRecordsItsEventAgain)
     fr_sim_hold(stalled, false);
     stage.finish(seal);
     stage.finish(ovstage_release_read(stage.instance, read));
+}
+
+// Work that no fence can be recorded behind: nobody would know when it is over. The device is used
+// no more, though it may be well again; nothing waits for that work, and the host's memory goes
+// back.
+TEST_P(FailuresOfCalls, ADeviceWhoseWorkCannotBeFollowedIsGivenUp)
+{
+    reports_are_meant = true; // what it holds stays
+    for (bool from_host : {false, true}) {
+        fr_test_heap *heap = fr_test_heap_create();
+        flyrail_config_t config = client::config(0);
+        config.allocator.allocate = fr_test_heap_allocator(heap)->allocate;
+        config.allocator.release = fr_test_heap_allocator(heap)->release;
+        config.allocator.user = fr_test_heap_allocator(heap)->user;
+        {
+            client::Stage stage(config);
+            ovstage_query_handle_t query = stage.query(3);
+            ovx_token_t attribute = stage.token("values"), other = stage.token("host");
+            fr_cu_stream producer = Stream("producer");
+            fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+            ovstage_placement_t none = Place(nullptr, nullptr);
+            const std::vector<float> values = {1, 2, 3};
+            int64_t count = 3;
+            DLTensor tensor{const_cast<float *>(values.data()),
+                            {kDLCPU, 0},
+                            1,
+                            {kDLFloat, 32, 1},
+                            &count,
+                            nullptr,
+                            0};
+            ovstage_write_data_t rows = {};
+            rows.tensors = &tensor;
+            rows.tensor_count = 1;
+            auto write = [&](uint64_t ordinal) {
+                return from_host ? ovstage_write_attribute_on_device(
+                                       stage.instance, query, ovx_string_or_token_t{attribute, {}},
+                                       ordinal, rows, OVSTAGE_PRIM_MODE_UPSERT, &none)
+                                 : Write(stage, query, attribute, ordinal, data, 3, {0, 0}, &none);
+            };
+            Produce(producer, data, 3, 1);
+            FR_SIM_OK(cu->cuStreamSynchronize(producer));
+            stage.finish(write(1));
+            stage.finish(stage.seal(1));
+            ovstage_enqueue_result_t lost = write(2), seal = stage.seal(2);
+            records = [&](fr_cu_event, fr_cu_stream) { return FR_CU_ERROR_UNKNOWN; };
+            EXPECT_PART("cuEventRecord", Text(stage, lost));
+            records = nullptr;
+            stage.finish(seal);
+            ovstage_read_handle_t read = 0;
+            EXPECT_EQ(write(3).status, OVSTAGE_ERROR_OP_FAILED);
+            EXPECT_PART("given up", client::last_error());
+            EXPECT_PART("cuEventRecord", client::last_error());
+            EXPECT_EQ(Read(stage, query, attribute, 1, nullptr, &read).status,
+                      OVSTAGE_ERROR_OP_FAILED);
+            EXPECT_PART("given up", client::last_error());
+            stage.finish(stage.write(query, other, 3, values));
+            stage.finish(stage.seal(3));
+            EXPECT_EQ(stage.read(query, other, 3), values);
+        }
+        EXPECT_EQ(fr_test_heap_destroy(heap), 0u);
+    }
 }
 
 PLACEMENT_ORDERS(Failures);

@@ -386,6 +386,41 @@ TEST_P(SubsetRows, HeadsAreBroughtUpToDate)
     }
 }
 
+// A fold that waits for producers is in a stream of their ordinal: it writes what an older state
+// lay in only when that is saved, which another stream does.
+TEST_P(SubsetRows, AFoldThatIsForcedWaitsForWhatIsSaved)
+{
+    client::Stage stage(Keeping(1));
+    const uint32_t count = 20;
+    const uint64_t last = 10; // as many as may wait
+    ovstage_query_handle_t all = stage.query(count), few = stage.query(Paths({9, 3, 15}));
+    Rows rows = {{3}, {}, 1000};
+    rows.with_event = false; // so that it is folded when it is sealed
+    WriteBoth(stage, all, 1, {{count}, {}, 0});
+    stage.finish(stage.seal(1));
+    WriteBoth(stage, few, 2, rows);
+    stage.finish(stage.seal(2));
+    EXPECT_TRUE(fr_sim_drain());
+    ExpectSameAt(stage, all, 2);
+    uint64_t before = stage.statistics().folds_with_spare;
+    fr_cu_stream stalled = Stream("stalled producer");
+    fr_sim_hold(stalled, true);
+    rows.with_event = true;
+    for (uint64_t ordinal = 3; ordinal <= last; ordinal++) {
+        rows.first = static_cast<float>(1000 * ordinal);
+        const std::vector<float> values = {rows.first, rows.first + 1, rows.first + 2};
+        stage.finish(stage.write(few, OnHost(stage), ordinal, values));
+        stage.finish(WriteOnDevice(stage, few, ordinal, rows, stalled));
+        stage.finish(stage.seal(ordinal));
+    }
+    EXPECT_FALSE(fr_sim_drain());
+    fr_sim_hold(stalled, false);
+    // The host's column is folded in place.
+    EXPECT_EQ(stage.statistics().folds_with_spare - before, 1u);
+    for (uint64_t ordinal = 1; ordinal <= last; ordinal++)
+        ExpectSameAt(stage, all, ordinal);
+}
+
 // A payload that a device still reads for somebody is not written for the next head: who reads that
 // does not wait for the other.
 TEST_P(SubsetRows, AStalledReaderHoldsUpNoHead)

@@ -56,11 +56,11 @@ static bool fr_capture_end(fr_opened *opened, fr_own_stream *gate, fr_captured *
     return false;
 }
 
-static bool fr_capture_all(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t *first,
-                           size_t stride_bytes, size_t count, fr_captured *out,
-                           fr_device_fault *fault)
+static bool fr_capture_all(fr_opened *opened, const fr_fence *before, uint64_t lane,
+                           const ovstage_cuda_sync_t *first, size_t stride_bytes, size_t count,
+                           fr_captured *out, fr_device_fault *fault)
 {
-    bool any = false, captured = true, all_busy;
+    bool any = before != NULL, captured = true, all_busy;
     out->dep = NULL;
     for (size_t k = 0; k < count; k++)
         any = any || fr_sync_is_given(fr_sync_at(first, stride_bytes, k));
@@ -69,6 +69,7 @@ static bool fr_capture_all(fr_opened *opened, uint64_t lane, const ovstage_cuda_
     fr_own_stream *gate = fr_streams_take(opened, FR_STREAM_GATE, lane, &all_busy, fault);
     if (!gate)
         return false;
+    captured = fr_wait_for(opened, gate->stream, gate, before, FR_WAIT_PRODUCER, fault);
     for (size_t k = 0; k < count && captured; k++)
         captured = fr_capture_one(opened, gate, fr_sync_at(first, stride_bytes, k), fault);
     captured = captured && fr_capture_end(opened, gate, out, fault);
@@ -87,17 +88,42 @@ bool fr_capture(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t *fir
     *out = (fr_captured){.late = *first};
     return true;
 #endif
-    bool captured = fr_capture_all(opened, lane, first, stride_bytes, count, out, fault);
+    bool captured = fr_capture_all(opened, NULL, lane, first, stride_bytes, count, out, fault);
     if (!captured)
         fr_opened_note(opened, fault);
     return captured;
+}
+
+bool fr_capture_more(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t *first,
+                     size_t stride_bytes, size_t count, fr_captured *captured,
+                     fr_device_fault *fault)
+{
+    fr_captured more;
+    bool any = false;
+    for (size_t k = 0; k < count; k++)
+        any = any || fr_sync_is_given(fr_sync_at(first, stride_bytes, k));
+    if (!any)
+        return true;
+    if (!captured->dep)
+        return fr_capture(opened, lane, first, stride_bytes, count, captured, fault);
+    const fr_fence *before = captured->dep;
+#ifdef FR_MUTATE_DEVICE_CAPTURE_FORGETS_OTHERS
+    before = NULL;
+#endif
+    if (!fr_capture_all(opened, before, lane, first, stride_bytes, count, &more, fault)) {
+        fr_opened_note(opened, fault);
+        return false;
+    }
+    fr_captured_release(captured);
+    captured->dep = more.dep;
+    return true;
 }
 
 #ifdef FR_MUTATE_DEVICE_CAPTURES_LATE
 bool fr_capture_now(fr_opened *opened, uint64_t lane, fr_captured *captured, fr_device_fault *fault)
 {
     const ovstage_cuda_sync_t sync = captured->late;
-    return fr_capture_all(opened, lane, &sync, sizeof(sync), 1, captured, fault);
+    return fr_capture_all(opened, NULL, lane, &sync, sizeof(sync), 1, captured, fault);
 }
 #endif
 

@@ -25,6 +25,11 @@ static inline bool fr_sync_is_given(const ovstage_cuda_sync_t *sync)
  * lane's. Entered. False: the fault says why, and nothing is captured. */
 bool fr_capture(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t *first,
                 size_t stride_bytes, size_t count, fr_captured *out, fr_device_fault *fault);
+/* Of entries whose rows lie on another device, behind what is captured. False: that is as it was.
+ */
+bool fr_capture_more(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t *first,
+                     size_t stride_bytes, size_t count, fr_captured *captured,
+                     fr_device_fault *fault);
 #ifdef FR_MUTATE_DEVICE_CAPTURES_LATE
 bool fr_capture_now(fr_opened *opened, uint64_t lane, fr_captured *captured,
                     fr_device_fault *fault);

@@ -138,11 +138,17 @@ bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_f
     return true;
 }
 
+bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address from, size_t size_bytes,
+                             fr_device_fault *fault)
+{
+    const fr_address target = {run->opened->place, to};
+    return fr_device_run_transfer(run, target, from, size_bytes, fault);
+}
+
 bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
                          fr_device_fault *fault)
 {
-    const fr_address target = {run->opened->place, to},
-                     source = {from->opened->place, from->address};
+    const fr_address source = {from->opened->place, from->address};
 #ifdef FR_MUTATE_DEVICE_PEER_SOURCE_EARLY
     if (!fr_wait_to_read(run->opened, run->stream, run->own, from, fault))
         return false;
@@ -150,7 +156,7 @@ bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_
     if (!fr_device_run_reads(run, from, fault))
         return false;
 #endif
-    return fr_device_run_transfer(run, target, source, size_bytes, fault);
+    return fr_device_run_copy_from(run, to, source, size_bytes, fault);
 }
 
 bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t size_bytes,
@@ -194,9 +200,14 @@ fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_dev
     fr_placed *made = fr_placed_make(run->opened, size_bytes, fault);
     if (!made)
         return NULL;
-    made->next = run->temporaries;
-    run->temporaries = made;
+    fr_device_run_dispose(run, made);
     return fr_device_run_writes(run, made, fault) ? made : NULL;
+}
+
+void fr_device_run_dispose(fr_device_run *run, fr_placed *placed)
+{
+    placed->next = run->temporaries;
+    run->temporaries = placed;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */

@@ -49,6 +49,9 @@ bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault
 bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
                         fr_device_fault *fault);
 bool fr_device_run_move(fr_device_run *run, const fr_row_move *move, fr_device_fault *fault);
+/* From any device: what keeps the memory there is the caller's. */
+bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address from, size_t size_bytes,
+                             fr_device_fault *fault);
 /* What lies on another device, or on this one, is named and copied: what it lies in, and the memory
  * of both ends, is held until the copy is over. */
 bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
@@ -65,6 +68,8 @@ bool fr_device_run_download(fr_device_run *run, void *staged, uint64_t from, siz
                             fr_device_fault *fault);
 /* Memory of the device for as long as the work goes on, written by it. NULL: the fault says why. */
 fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);
+/* The same for memory that is there, of any device, and that nobody else knows any more. */
+void fr_device_run_dispose(fr_device_run *run, fr_placed *placed);
 /* The fence behind all of it. */
 bool fr_device_run_record(fr_device_run *run, fr_device_fault *fault);
 /* A client's event, behind all that the stream has. */

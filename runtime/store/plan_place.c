@@ -129,18 +129,18 @@ ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column
     return OVSTAGE_OK;
 }
 
-/* Elements of a row that lie apart go together first, all rows of the source. */
-static bool fr_plan_collect(fr_placing_source *source, fr_device_run *run, fr_device_fault *fault)
+/* --- where the rows come from ----------------------------------------------------------------- */
+
+/* All rows of the source, one after the other. */
+static bool fr_source_collect(const fr_placing_source *source, uint64_t to, fr_device_run *run,
+                              fr_device_fault *fault)
 {
     const fr_row_source *rows = source->rows;
-    fr_placed *together =
-        fr_device_run_temporary(run, (size_t)rows->row_count * rows->row_bytes, fault);
-    if (!together)
-        return false;
-    fr_strided_copy copy = {.to = together->address,
+    fr_strided_copy copy = {.to = to,
                             .from = source->from,
                             .dims = rows->inner_dims + 1,
-                            .element_bytes = rows->element_bytes};
+                            .element_bytes =
+                                rows->inner_dims ? rows->element_bytes : rows->row_bytes};
     copy.shape[0] = rows->row_count;
     copy.to_stride[0] = rows->row_bytes;
     copy.from_stride[0] = rows->row_stride_bytes;
@@ -151,29 +151,104 @@ static bool fr_plan_collect(fr_placing_source *source, fr_device_run *run, fr_de
         copy.to_stride[d + 1] = stride_bytes;
         stride_bytes *= rows->inner_shape[d];
     }
-    source->from = together->address;
-    source->pitch = rows->row_bytes;
     return fr_device_run_collect(run, &copy, fault);
 }
 
-bool fr_store_write_place(fr_write_plan *out, bool from_host, fr_device_run *run,
+static size_t fr_source_bytes(const fr_placing_source *source)
+{
+    return (size_t)source->rows->row_count * source->rows->row_bytes;
+}
+
+/* Elements of a row that lie apart go together first. */
+static bool fr_source_put_together(fr_placing_source *source, fr_device_run *run,
+                                   fr_device_fault *fault)
+{
+    fr_placed *together = fr_device_run_temporary(run, fr_source_bytes(source), fault);
+    if (!together || !fr_source_collect(source, together->address, run, fault))
+        return false;
+    source->from = together->address;
+    source->pitch = source->rows->row_bytes;
+    return true;
+}
+
+/* The same on another device, where they lie. */
+static bool fr_source_put_together_there(fr_write_source *from, fr_placing_source *source,
+                                         uint64_t lane, fr_device_run *run, fr_device_fault *fault)
+{
+    fr_device_run there;
+    if (!fr_device_run_begin(&there, from->device, 0, lane, from->dep, fault))
+        return false;
+    fr_placed *together = fr_placed_make(from->device, fr_source_bytes(source), fault);
+    if (together)
+        fr_device_run_dispose(run, together);
+    bool put = together && fr_device_run_writes(&there, together, fault) &&
+               fr_source_collect(source, together->address, &there, fault) &&
+               fr_device_run_record(&there, fault);
+    fr_fence *done = there.done;
+    fr_fence_retain(done);
+    fr_device_run_end(&there);
+    if (there.recorded)
+        from->read = done;
+    else
+        fr_fence_release(done);
+    if (!put || !fr_device_run_reads(run, together, fault))
+        return false;
+    source->from = together->address;
+    source->pitch = source->rows->row_bytes;
+    return true;
+}
+
+/* The run's device has them then, unless one copy takes them where they go. */
+static bool fr_source_bring(const fr_plan *plan, fr_write_source *from, fr_placing_source *source,
+                            fr_device_run *run, fr_device_fault *fault)
+{
+    bool is_one = plan->target_count == 1 && plan->targets->straight && !source->rows->index_map;
+    if (!source->rows->compact &&
+        !fr_source_put_together_there(from, source, plan->ordinal, run, fault))
+        return false;
+    if (is_one)
+        return true;
+    fr_placed *brought = fr_device_run_temporary(run, fr_source_bytes(source), fault);
+    if (!brought ||
+        !fr_device_run_copy_from(run, brought->address, (fr_address){source->place, source->from},
+                                 fr_source_bytes(source), fault))
+        return false;
+    source->place = run->opened->place;
+    source->from = brought->address;
+    source->pitch = source->rows->row_bytes;
+    return true;
+}
+
+static bool fr_source_open(const fr_plan *plan, fr_write_source *from, fr_placing_source *source,
+                           fr_device_run *run, fr_device_fault *fault)
+{
+    const fr_row_source *rows = plan->source;
+    *source = (fr_placing_source){.rows = rows,
+                                  .from_host = from->from_host,
+                                  .place = from->from_host ? FR_PLACE_HOST : from->device->place,
+                                  .from = (uint64_t)(uintptr_t)rows->base,
+                                  .pitch = rows->compact ? rows->row_bytes
+                                                         : (uint64_t)rows->row_stride_bytes};
+    if (from->from_host)
+        return true;
+    if (from->device != run->opened)
+        return fr_source_bring(plan, from, source, run, fault);
+    return rows->compact || rows->inner_dims == 0 || fr_source_put_together(source, run, fault);
+}
+
+bool fr_store_write_place(fr_write_plan *out, fr_write_source *from, fr_device_run *run,
                           fr_device_fault *fault)
 {
     const fr_plan *plan = (const fr_plan *)(const void *)out->state;
     const fr_row_source *rows = plan->source;
-    fr_placing_source source = {.rows = rows,
-                                .from_host = from_host,
-                                .from = (uint64_t)(uintptr_t)rows->base,
-                                .pitch = rows->compact ? rows->row_bytes
-                                                       : (uint64_t)rows->row_stride_bytes};
+    fr_placing_source source;
     /* A session's own buffer, of which rows go to places of their own. */
 #ifndef FR_MUTATE_DEVICE_MAP_COPY_FORGETS_SOURCE
     if (rows->buffer && !plan->targets->taken &&
         !fr_device_run_reads(run, rows->buffer->placed, fault))
         return false;
 #endif
-    bool apart = !from_host && !rows->compact && rows->inner_dims > 0;
-    bool placed = !apart || fr_plan_collect(&source, run, fault);
+    bool placed = fr_source_open(plan, from, &source, run, fault);
     /* Unplaced rows come last: of several targets they alone may be written in place. */
     for (int last = 0; last < 2; last++)
         for (uint32_t k = 0; k < plan->target_count && placed; k++)

@@ -111,8 +111,9 @@ typedef struct fr_write_plan {
                              is left to copy */
     bool adopts; /* the managed tensor, or the source's buffer, becomes the payload: its ownership
                     passes at commit */
-    char text[256];                        /* the reason, when prepare fails */
-    ovx_primpath_t refused_prim;           /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
+    bool elsewhere;              /* it was refused for where the column lies: fr_store_write_home */
+    char text[256];              /* the reason, when prepare fails */
+    ovx_primpath_t refused_prim; /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
     _Alignas(16) unsigned char state[352]; /* the store's */
 } fr_write_plan;
 
@@ -131,10 +132,21 @@ void fr_store_write_enter(fr_store *store, fr_write_plan *plan);
 void fr_store_write_chunk(fr_write_plan *plan,
                           uint32_t chunk); /* each once, any thread, any order */
 void fr_store_write_commit(fr_store *store, fr_write_plan *plan);
+/* The device that the column lies on; NULL: on the host, or nowhere yet. */
+struct fr_opened *fr_store_write_home(const fr_attribute *attribute, const fr_schema *schema);
+/* Where the rows of a write to a device lie. */
+typedef struct fr_write_source {
+    bool from_host;             /* they have been read when they are placed */
+    struct fr_opened *device;   /* else */
+    const struct fr_fence *dep; /* what comes before they may be read; NULL: nothing. The run waits
+                                   for it, too */
+    /* Out: behind the reads of them, where the run itself reads none: a reference, or NULL. */
+    struct fr_fence *read;
+} fr_write_source;
+
 /* Of a write to a device that was reserved, and not entered: its rows into the payloads, by the
- * run. from_host: they lie there, and have been read then; else on the device. False: the fault
- * says why; it is to be cancelled when the run has ended. */
-bool fr_store_write_place(fr_write_plan *plan, bool from_host, struct fr_device_run *run,
+ * run. False: the fault says why; it is to be cancelled when the run has ended. */
+bool fr_store_write_place(fr_write_plan *plan, fr_write_source *source, struct fr_device_run *run,
                           struct fr_device_fault *fault);
 
 /* --- deleting --------------------------------------------------------------------------------- */

@@ -236,6 +236,9 @@ static bool fr_target_move(const fr_target *target, const fr_placing_source *sou
                            fr_device_fault *fault)
 {
     const uint32_t *map = source->rows->index_map;
+    if (source->place != run->opened->place)
+        return fr_device_run_copy_from(run, to, (fr_address){source->place, source->from},
+                                       (size_t)target->count * source->rows->row_bytes, fault);
     for (uint32_t k = 0; map && lists->elements && k < target->count; k++)
         lists->elements[k] = map[lists->elements[k]];
     const fr_listed_move move = {.to = to,

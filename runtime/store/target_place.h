@@ -25,7 +25,8 @@ bool fr_target_may_take(const fr_target *target, const fr_row_source *source);
 typedef struct fr_placing_source {
     const fr_row_source *rows;
     bool from_host;       /* they are packed, and go up through staging */
-    uint64_t from, pitch; /* on the device otherwise: row 0, and how far they lie apart */
+    int32_t place;        /* otherwise: the device, which may be another one for all in order; */
+    uint64_t from, pitch; /* row 0 there, and how far they lie apart */
 } fr_placing_source;
 
 /* Reserved before: the copies and moves into its payload. False: the fault says why. */

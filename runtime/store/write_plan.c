@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/device/placed.h"
 #include "runtime/store/array_write.h"
 #include "runtime/store/bind.h"
 #include "runtime/store/judge.h"
@@ -108,6 +109,7 @@ static ovstage_api_status_t fr_plan_find(fr_plan *plan, const fr_write *write, f
 static ovstage_api_status_t fr_plan_reserve(fr_plan *plan)
 {
     if (plan->device && plan->source->buffer && plan->target_count == 1 &&
+        plan->source->buffer->placed->opened == plan->device &&
         fr_target_may_take(plan->targets, plan->source))
         plan->targets->taken = plan->source->buffer;
     for (uint32_t k = 0; k < plan->target_count; k++) {
@@ -219,7 +221,7 @@ static bool fr_plan_begin(fr_store *store, const fr_write *write, fr_write_plan 
 {
     fr_plan *plan = fr_plan_of(out);
     out->chunk_count = 0;
-    out->adopts = false;
+    out->adopts = out->elsewhere = false;
     out->text[0] = 0;
     out->refused_prim = OVX_INVALID_PRIMPATH;
     *plan = (fr_plan){.store = store,
@@ -238,7 +240,7 @@ static bool fr_plan_begin(fr_store *store, const fr_write *write, fr_write_plan 
 /* Columns whose keys lie on the host and on a device at one time are still to come. */
 static const char *fr_plan_elsewhere(const struct fr_opened *device)
 {
-    return device ? "its values lie on the host, or on another device than these rows"
+    return device ? "its values lie on the host, and rows for a device cannot be written to it"
                   : "its values lie on a device, and rows of the host cannot be written to it";
 }
 
@@ -249,6 +251,14 @@ static bool fr_plan_claim_home(fr_plan *plan, fr_column *column)
     if (claim == FR_COLUMN_CLAIMED)
         plan->claimed = column;
     return claim != FR_COLUMN_REFUSED;
+}
+
+struct fr_opened *fr_store_write_home(const fr_attribute *attribute, const fr_schema *schema)
+{
+    const fr_column *column = fr_column_first(attribute);
+    while (column && !fr_schema_equal(&column->schema, schema))
+        column = column->next;
+    return column ? fr_column_device(column) : NULL;
 }
 
 /* Of a judged write, whose keys may be another column's for their role. */
@@ -300,7 +310,8 @@ static ovstage_api_status_t fr_plan_fill(fr_store *store, const fr_write *write,
                             plan->op_id);
     bool plain = !write->judge && !plan->late && !fr_marks_has(store->marks, plan->ordinal);
     fr_column *column = fr_column_enter(store, write->attribute, &write->schema);
-    if (column && !fr_plan_claim_home(plan, column))
+    out->elsewhere = column && !fr_plan_claim_home(plan, column);
+    if (out->elsewhere)
         status = fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED, fr_plan_elsewhere(write->device));
     else if (!column || !fr_token_index_write(store, write) ||
              !fr_plan_make_array(plan, write, out))

@@ -78,14 +78,8 @@ static ovstage_api_status_t fr_payload_check_sync(const ovstage_write_data_t *da
 ovstage_api_status_t fr_payload_check_device(const DLTensor *tensor, int32_t place, fr_payload *out)
 {
     bool on_cuda = tensor->device.device_type == kDLCUDA;
-    if (place != FR_PLACE_HOST && on_cuda && tensor->device.device_id == place)
-        return OVSTAGE_OK;
     if (place != FR_PLACE_HOST && on_cuda)
-        return fr_payload_refuse(out, FR_UNSUPPORTED,
-                                 "the tensor lies on CUDA device %d, and a write placed on CUDA "
-                                 "device %d takes rows of that one or of the host: others are not "
-                                 "supported by this library",
-                                 (int)tensor->device.device_id, (int)place);
+        return OVSTAGE_OK;
     switch ((int)tensor->device.device_type) {
     case kDLCPU:
     case kDLCUDAHost:

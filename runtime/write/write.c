@@ -271,6 +271,8 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
     }
     const DLTensor *tensor = fr_payload_tensor(data, 0);
     entry->from_host = call->device && tensor->device.device_type != kDLCUDA;
+    if (call->device && !entry->from_host)
+        entry->source = (uint8_t)tensor->device.device_id;
     entry->attribute = attribute;
     entry->counted = (uint8_t)counted;
     entry->any_role = entry->schema.semantic == OVSTAGE_SEMANTIC_NONE;

@@ -57,7 +57,11 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
 {
     const ovstage_write_data_t *data = &call->writes[e].data;
     const char *what = NULL;
-    bool from_host = fr_payload_tensor(data, 0)->device.device_type != kDLCUDA;
+    const DLDevice from = fr_payload_tensor(data, 0)->device;
+    bool from_host = from.device_type != kDLCUDA;
+    fr_device_fault fault;
+    if (!from_host && !fr_devices_open(call->device->devices, from.device_id, &fault))
+        return fr_placement_refuse(&fault, "the tensor's device");
     if (from_host && fr_sync_is_given(&data->cuda_sync))
         what = "rows of the host with a cuda_sync";
     else if (fr_write_is_read_on_host(call->stage, token))
@@ -70,10 +74,9 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
 }
 
 /* The pointer is what the tensor says. */
-static bool fr_write_describe(const fr_write_call *call, const fr_write_entry *entry,
+static bool fr_write_describe(const fr_write_entry *entry, fr_opened *opened,
                               fr_device_fault *fault)
 {
-    fr_opened *opened = call->device;
     fr_pointer pointer;
     if (!opened->devices->table->describe(opened->device, entry->base, &pointer, fault))
         return false;
@@ -98,30 +101,54 @@ static fr_device_told fr_write_tell_work(const fr_write_call *call)
     return told;
 }
 
-/* Entered. */
-static bool fr_write_capture_syncs(fr_device_write *device, uint64_t ordinal,
-                                   const ovstage_cuda_sync_t *first, size_t stride_bytes,
-                                   size_t count, fr_device_fault *fault)
+/* One that cannot be used is refused here, not when the op runs. */
+static bool fr_write_check_stream(const fr_device_write *device, fr_device_fault *fault)
 {
     fr_opened *opened = device->opened;
     fr_device_stream stream;
-    /* A stream that cannot be used is refused here, not when the op runs. */
-    if (device->stream != 0 &&
-        !opened->devices->table->stream_of_client(opened->device, device->stream, &stream, fault))
+    return device->stream == 0 ||
+           opened->devices->table->stream_of_client(opened->device, device->stream, &stream, fault);
+}
+
+/* Of entries that follow each other and lie on one device: the streams that they name are that
+ * one's, whichever the write is placed on. */
+static bool fr_write_capture_from(const fr_write_call *call, uint32_t first, uint32_t count,
+                                  fr_opened *source, fr_device_fault *fault)
+{
+    fr_device_entry entered;
+    fr_device_write *device = fr_write_device(call->write);
+    bool is_there = source == call->device;
+    if (!is_there && !fr_opened_enter(source, &entered, fault))
         return false;
-    return fr_capture(opened, ordinal, first, stride_bytes, count, &device->captured, fault);
+    bool captured = true;
+    for (uint32_t e = first; e < first + count && captured; e++)
+        captured = call->write->entries[e].from_host ||
+                   fr_write_describe(&call->write->entries[e], source, fault);
+    captured =
+        captured && fr_capture_more(source, call->ordinal, &call->writes[first].data.cuda_sync,
+                                    sizeof(*call->writes), count, &device->captured, fault);
+    if (!is_there)
+        fr_opened_leave(source, &entered);
+    return captured;
 }
 
 static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fault)
 {
     fr_device_write *device = fr_write_device(call->write);
+    const fr_write_entry *entries = call->write->entries;
     device->work = fr_write_tell_work(call);
-    for (uint32_t e = 0; e < call->count; e++)
-        if (!call->write->entries[e].from_host &&
-            !fr_write_describe(call, &call->write->entries[e], fault))
-            return false;
-    return fr_write_capture_syncs(device, call->ordinal, &call->writes->data.cuda_sync,
-                                  sizeof(*call->writes), call->count, fault);
+    bool captured = fr_write_check_stream(device, fault);
+    for (uint32_t e = 0, end; e < call->count && captured; e = end) {
+        fr_opened *source = call->device;
+        if (!entries[e].from_host)
+            source = fr_devices_open(call->device->devices, entries[e].source, fault);
+        end = e + 1;
+        while (end < call->count && entries[end].source == entries[e].source &&
+               entries[end].from_host == entries[e].from_host)
+            end++;
+        captured = source && fr_write_capture_from(call, e, end - e, source, fault);
+    }
+    return captured;
 }
 
 static ovstage_api_status_t fr_write_take_turn(fr_device_write *device)
@@ -189,7 +216,9 @@ ovstage_api_status_t fr_write_device_capture_sync(fr_device_write *device, fr_gr
     fr_devices_settle(device->opened->devices);
     bool captured = fr_opened_enter(device->opened, &entry, &fault);
     if (captured) {
-        captured = fr_write_capture_syncs(device, ordinal, sync, sizeof(*sync), 1, &fault);
+        captured =
+            fr_write_check_stream(device, &fault) &&
+            fr_capture(device->opened, ordinal, sync, sizeof(*sync), 1, &device->captured, &fault);
         fr_opened_leave(device->opened, &entry);
     }
     return captured ? OVSTAGE_OK : fr_placement_refuse(&fault, device->work.what);
@@ -247,32 +276,74 @@ static void fr_write_device_fail(fr_op *op, const fr_device_fault *fault)
     fr_op_fail(op, fr_placement_status(fault), "a write on a device: %s", fault->text);
 }
 
-/* Memory for what the entry writes. False: the op has failed, and nothing of the plan is left. */
-static bool fr_write_reserve(fr_op *op, fr_write_op *write, const fr_write *what,
-                             fr_write_plan *plan)
+/* --- where the column lies -------------------------------------------------------------------- */
+
+static fr_opened *fr_write_home(const fr_write *what, fr_opened *placed)
 {
-    fr_device_fault fault;
-    fr_column_begin_refusals();
-    ovstage_api_status_t status = fr_store_write_reserve(write->stage->store, what, plan);
-    if (status == OVSTAGE_ERROR_OUT_OF_MEMORY && fr_column_end_refusals(&fault))
-        fr_write_device_fail(op, &fault);
-    else if (status != OVSTAGE_OK)
-        fr_write_fail(op, status, write->stage, what->attribute, plan);
-    return status == OVSTAGE_OK;
+    fr_opened *home = fr_store_write_home(what->attribute, &what->schema);
+    return home ? home : placed;
+}
+
+static bool fr_write_begin(const fr_device_write *device, const fr_write *what, fr_device_run *run,
+                           fr_device_fault *fault)
+{
+    const fr_fence *dep = device->captured.dep;
+    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
+    return fr_device_run_begin_in(run, what->device, kind,
+                                  what->device == device->opened ? device->stream : 0,
+                                  what->ordinal, device->dep_is_written ? NULL : dep, fault);
+}
+
+/* A run where the column lies, or is to lie, and memory there for what the entry writes. False: the
+ * op has failed, and nothing of the plan is left; there may be a run all the same, which *begun
+ * says. */
+static bool fr_write_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,
+                             fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun)
+{
+    for (;;) {
+        fr_device_fault fault;
+        what->device = fr_write_home(what, device->opened);
+        *begun = fr_write_begin(device, what, run, &fault);
+        if (!*begun) {
+            fr_write_device_fail(op, &fault);
+            return false;
+        }
+        fr_column_begin_refusals();
+        ovstage_api_status_t status = fr_store_write_reserve(stage->store, what, plan);
+        if (status == OVSTAGE_OK)
+            return true;
+        /* Another write, of another lane, has decided meanwhile. */
+        if (plan->elsewhere && fr_write_home(what, device->opened) != what->device) {
+            fr_device_run_end(run);
+            continue;
+        }
+        if (status == OVSTAGE_ERROR_OUT_OF_MEMORY && fr_column_end_refusals(&fault))
+            fr_write_device_fail(op, &fault);
+        else
+            fr_write_fail(op, status, stage, what->attribute, plan);
+        return false;
+    }
 }
 
 /* The rows into it; the host's are packed first, so that the client may change them when the op is
  * complete (L9). False: the op has failed, and the plan is to be cancelled. */
-static bool fr_write_place(fr_op *op, const fr_write_op *write, fr_device_run *run,
+static bool fr_write_place(fr_op *op, fr_write_source *source, fr_device_run *run,
                            fr_write_plan *plan)
 {
     fr_device_fault fault;
-    const fr_write_entry *entry = &write->entries[write->next_entry];
-    if (fr_store_write_place(plan, entry->from_host, run, &fault) &&
-        fr_device_run_record(run, &fault))
+    if (fr_store_write_place(plan, source, run, &fault) && fr_device_run_record(run, &fault))
         return true;
     fr_write_device_fail(op, &fault);
     return false;
+}
+
+static void fr_write_not_available(fr_op *op, const fr_device_write *device,
+                                   const fr_device_fault *fault)
+{
+    fr_op_fail_also(op, fr_placement_status(fault),
+                    "availability_event %#llx was not recorded%s: %s",
+                    (unsigned long long)device->available,
+                    fr_op_failed(op) ? "" : ", though the values may be written", fault->text);
 }
 
 /* The client's event is recorded whatever became of the op: who waits for it waits for something,
@@ -286,10 +357,7 @@ static void fr_write_make_available(fr_op *op, fr_device_write *device, const fr
         after = device->captured.dep;
     device->told = true;
     if (!fr_available_record(device->turn, device->opened, run, after, &fault))
-        fr_op_fail_also(op, fr_placement_status(&fault),
-                        "availability_event %#llx was not recorded%s: %s",
-                        (unsigned long long)device->available,
-                        fr_op_failed(op) ? "" : ", though the values may be written", fault.text);
+        fr_write_not_available(op, device, &fault);
 }
 
 void fr_write_device_end(fr_op *op, const fr_write_op *write)
@@ -299,73 +367,144 @@ void fr_write_device_end(fr_op *op, const fr_write_op *write)
         fr_write_make_available(op, device, NULL);
 }
 
-static bool fr_write_device_begin(const fr_device_write *device, uint64_t ordinal,
-                                  fr_device_run *run, fr_device_fault *fault)
+/* What is asked of the placement's device, its stream and its event, comes behind what is done on
+ * others. */
+static bool fr_write_follow(fr_device_write *device, uint64_t ordinal, const fr_fence *done,
+                            fr_device_run *run, fr_device_fault *fault)
 {
-    const fr_fence *dep = device->captured.dep;
-    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
-    return fr_device_run_begin_in(run, device->opened, kind, device->stream, ordinal,
-                                  device->dep_is_written ? NULL : dep, fault);
+    /* No gate of the lane: the next op's sources would wait for this one. */
+    uint64_t lane = device->available ? device->available : fr_streams_lane_of_reads(ordinal);
+    if (!fr_device_run_begin_in(run, device->opened, FR_STREAM_GATE, device->stream, lane, NULL,
+                                fault))
+        return false;
+    bool waits =
+        fr_wait_for(run->opened, run->stream, run->own, done, FR_WAIT_OTHERS, fault) &&
+        fr_wait_for(run->opened, run->stream, run->own, device->put, FR_WAIT_OTHERS, fault) &&
+        fr_device_run_record(run, fault);
+    if (!waits)
+        fr_device_run_end(run);
+    return waits;
 }
 
-static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *device)
+static void fr_write_set_put(fr_device_write *device, fr_fence *put)
 {
-    fr_write_entry *entry = &write->entries[write->next_entry];
-    bool last = write->next_entry + 1 == write->entry_count;
-    fr_row_source rows;
-    fr_write_plan plan;
+    fr_fence_retain(put);
+    fr_fence_release(device->put);
+    device->put = put;
+}
+
+/* The entry is in a stream of another device, or one before it is. ends: nothing comes behind it.
+ */
+static void fr_write_end_behind(fr_op *op, fr_device_write *device, fr_fence *done, bool ends)
+{
     fr_device_run run;
     fr_device_fault fault;
-    fr_write_entry_unpack(entry, &rows);
-    rows.adoptable = NULL;
-    const fr_write what = {.attribute = entry->attribute,
-                           .schema = entry->schema,
-                           .query = write->query,
-                           .ordinal = fr_op_ordinal(op),
-                           .op_id = fr_op_id(op),
-                           .prim_mode = OVSTAGE_PRIM_MODE_UPSERT,
-                           .judge = entry->judge,
-                           .any_role = entry->any_role,
-                           .rows = &rows,
-                           .device = device->opened};
-    if (!fr_write_device_begin(device, what.ordinal, &run, &fault)) {
-        fr_write_device_fail(op, &fault);
+    if (fr_write_follow(device, fr_op_ordinal(op), done, &run, &fault)) {
+        fr_write_set_put(device, run.done);
+        device->is_behind = true;
+        if (device->available && ends)
+            fr_write_make_available(op, device, &run);
+        fr_device_run_end(&run);
         return;
     }
-    bool reserved = fr_write_reserve(op, write, &what, &plan);
-    bool placed = reserved && fr_write_place(op, write, &run, &plan);
-    if (device->available && (last || !placed))
+    if (device->available) {
+        device->told = true; /* it would say more than is true */
+        fr_write_not_available(op, device, &fault);
+    } else {
+        fr_write_device_fail(op, &fault);
+    }
+}
+
+static bool fr_write_is_behind(const fr_device_write *device, const fr_device_run *run)
+{
+    return device->is_behind || (device->available && run->opened != device->opened) ||
+           (device->put && device->put->opened != run->opened);
+}
+
+/* --- one entry -------------------------------------------------------------------------------- */
+
+/* Into the streams. False: the op has failed; *reserved: the plan is to be cancelled. */
+static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *device,
+                                fr_write *what, fr_write_plan *plan, bool *reserved)
+{
+    fr_write_entry *entry = &write->entries[write->next_entry];
+    bool last = write->next_entry + 1 == write->entry_count, begun;
+    fr_device_run run;
+    fr_device_fault fault;
+    fr_write_source source = {.from_host = entry->from_host, .dep = device->captured.dep};
+    *reserved = fr_write_reserve(op, write->stage, device, what, &run, plan, &begun);
+    if (!begun)
+        return false;
+    if (entry->mapped)
+        source.device = device->opened;
+    else if (!entry->from_host)
+        source.device = fr_devices_open(device->opened->devices, entry->source, &fault);
+    bool placed = *reserved && fr_write_place(op, &source, &run, plan);
+    bool ends = last || !placed, behind = fr_write_is_behind(device, &run);
+    if (device->available && ends && !behind)
         fr_write_make_available(op, device, &run);
     fr_fence *done = run.done;
     fr_fence_retain(done);
 #ifdef FR_MUTATE_DEVICE_CANCELS_EARLY
-    if (reserved && !placed)
-        fr_store_write_cancel(write->stage->store, &plan);
-    reserved = placed;
+    if (*reserved && !placed)
+        fr_store_write_cancel(write->stage->store, plan);
+    *reserved = placed;
 #endif
     fr_device_run_end(&run);
     /* What was put into the stream before something failed may still read the source. */
 #ifdef FR_MUTATE_DEVICE_FAILED_LETS_GO
     if (placed)
 #else
-    if (reserved && run.recorded)
+    if (*reserved && run.recorded)
 #endif
-        fr_write_hold_source(device, entry, done);
-    if (placed) {
+        fr_write_hold_source(device, entry, source.read ? source.read : done);
+    fr_fence_release(source.read);
+    if (behind)
+        fr_write_end_behind(op, device, run.recorded ? done : NULL, ends);
+    else if (run.recorded)
+        fr_write_set_put(device, done);
+    fr_fence_release(done);
+    return placed;
+}
+
+static void fr_write_report(const fr_device_write *device, const fr_opened *home)
+{
+    fr_device_told work = device->work;
+    if (home != device->opened) {
+        work.place = home->place;
+        work.stream = 0;
+    }
+    fr_device_report_tell(device->report, device->put, &work);
+}
+
+static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *device)
+{
+    const fr_write_entry *entry = &write->entries[write->next_entry];
+    fr_row_source rows;
+    fr_write_plan plan;
+    bool reserved;
+    fr_write_entry_unpack(entry, &rows);
+    rows.adoptable = NULL;
+    fr_write what = {.attribute = entry->attribute,
+                     .schema = entry->schema,
+                     .query = write->query,
+                     .ordinal = fr_op_ordinal(op),
+                     .op_id = fr_op_id(op),
+                     .prim_mode = OVSTAGE_PRIM_MODE_UPSERT,
+                     .judge = entry->judge,
+                     .any_role = entry->any_role,
+                     .rows = &rows};
+    if (fr_write_device_put(op, write, device, &what, &plan, &reserved)) {
         fr_store_write_enter(write->stage->store, &plan);
         fr_store_write_commit(write->stage->store, &plan);
         if (device->report)
-            fr_device_report_tell(device->report, done, &device->work);
-        fr_fence_retain(done);
-        fr_fence_release(device->put);
-        device->put = done;
+            fr_write_report(device, what.device);
         write->next_entry++;
     } else if (reserved) {
         /* Not before the end of the run, which enters its fence with the payload: without it the
          * memory would be free while the device writes it, or be gone. */
         fr_store_write_cancel(write->stage->store, &plan);
     }
-    fr_fence_release(done);
 }
 
 fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context)

@@ -23,7 +23,8 @@ typedef struct fr_device_write {
     fr_available *turn;          /* of `available`: a reference, or NULL */
     bool told;                   /* `available` was recorded, or could not be */
     fr_captured captured;
-    fr_fence *put;       /* behind the entries that are in a stream: a reference, or NULL */
+    fr_fence *put;       /* behind the entries that are in streams: a reference, or NULL */
+    bool is_behind;      /* that waits in a stream of `opened` for work of another device */
     bool dep_is_written; /* what was captured is the last write of the rows' own buffer */
     fr_device_told work;
     struct fr_op *report; /* without `available`: complete when the device's work is done */

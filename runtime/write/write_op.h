@@ -59,6 +59,7 @@ typedef struct fr_write_entry {
     bool has_mask;
     bool mapped;     /* its rows are `buffer` (map/) */
     bool from_host;  /* of a write on a device: its rows go through staging */
+    uint8_t source;  /* of such a write: else the number of the device that they lie on */
     uint8_t counted; /* fr_write_counted, of a query that was not ready */
 } fr_write_entry;
 

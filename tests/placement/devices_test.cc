@@ -143,6 +143,188 @@ TEST_P(Devices, TheHostReadsFromSeveral)
     MakeCurrent(0);
 }
 
+// Rows of one device written with a placement on another one, to a column that lies on either.
+TEST_P(Devices, RowsComeFromAnotherDevice)
+{
+    const std::vector<std::vector<int32_t>> places = {{1, 0}, {0, 1}, {1, 1}}; // source, placement
+    for (const auto &place : places) {
+        client::Stage stage(Keeping(1));
+        const uint32_t count = 30;
+        uint64_t ordinal = 1;
+        ovstage_query_handle_t all = stage.query(count), few = stage.query(Paths({29, 2, 11}));
+        ovstage_query_handle_t more = stage.query(count + 4);
+        WriteBoth(stage, all, 1, {{count, 3}, {}, 1000}); // it lies on device 0
+        stage.finish(stage.seal(1));
+        std::vector<Rows> writes = {{{3, 3}, {}, 2000},
+                                    {{3, 3}, {5, 1}, 3000},      // rows apart
+                                    {{3, 3}, {1, 3}, 4000},      // elements apart
+                                    {{3, 3}, {-4, 1}, 5000, 8}}; // backwards
+        for (Rows rows : writes) {
+            rows.source = place[0];
+            rows.place = place[1];
+            rows.with_event = ordinal % 2 == 0;
+            WriteBoth(stage, few, ++ordinal, rows);
+            rows.map = {2, 2, 0};
+            rows.first += 500;
+            WriteBoth(stage, few, ++ordinal, rows);
+            rows.map = {};
+            rows.mask = {5};
+            rows.first += 100;
+            WriteBoth(stage, few, ordinal, rows);
+        }
+        Rows whole = {{count, 3}, {}, 7000};
+        whole.source = place[0];
+        whole.place = place[1];
+        WriteBoth(stage, all, ++ordinal, whole);
+        whole.strides = {4, 1};
+        WriteBoth(stage, all, ++ordinal, whole);
+        whole.from_host = true;
+        WriteBoth(stage, all, ++ordinal, whole);
+        whole = {{count + 4, 3}, {}, 8000}; // new keys among them
+        whole.source = place[0];
+        whole.place = place[1];
+        WriteBoth(stage, more, ++ordinal, whole);
+        stage.finish(stage.seal(ordinal));
+        for (uint64_t at = 1; at <= ordinal; at++)
+            ExpectSame(stage, more, {at, at, true});
+        ExpectSameAt(stage, more, ordinal);
+    }
+}
+
+// A first write from another device decides for where it is placed.
+TEST_P(Devices, TheFirstPlacementDecides)
+{
+    client::Stage stage(Keeping(1));
+    ovstage_query_handle_t query = stage.query(3);
+    Rows rows = {{3}, {}, 10};
+    rows.source = 1;
+    MakeCurrent(1);
+    fr_cu_stream producer = Stream("producer");
+    fr_sim_hold(producer, true);
+    stage.finish(WriteOnDevice(stage, query, 1, rows, producer));
+    stage.finish(stage.seal(1));
+    for (uint64_t ordinal = 2; ordinal < 6; ordinal++) {
+        rows.first = static_cast<float>(100 * ordinal);
+        rows.place = ordinal % 2;
+        stage.finish(WriteOnDevice(stage, query, ordinal, rows, producer));
+        stage.finish(stage.seal(ordinal));
+    }
+    fr_sim_hold(producer, false);
+    for (int32_t device : {1, 0}) {
+        MakeCurrent(device);
+        ovstage_placement_t placement = Place(nullptr, Event(), device);
+        auto shown = ReadGroups(stage, query, OnDevice(stage), {0, 5, false}, &placement);
+        EXPECT_EQ(shown[0].values, (std::vector<float>{500, 501, 502}));
+    }
+}
+
+// A managed tensor that is on another device than the column is the client's again when it has been
+// read: the deleter frees it.
+TEST_P(Devices, AManagedTensorOfAnotherDevice)
+{
+    static const fr_cuda_driver *driver;
+    static fr_cu_context context;
+    static int deleted;
+    driver = cu;
+    context = contexts[1];
+    for (bool apart : {false, true}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        MakeCurrent(1);
+        fr_cu_stream producer = Stream("held producer");
+        fr_sim_hold(producer, true);
+        fr_cu_device_ptr memory = 0;
+        FR_SIM_OK(cu->cuMemAlloc(&memory, 5 * sizeof(float)));
+        Produce(producer, memory, 5, 1);
+        deleted = 0;
+        ManagedSource source(
+            memory,
+            [](DLManagedTensorVersioned *managed) {
+                fr_cu_context none = nullptr;
+                auto freed = reinterpret_cast<fr_cu_device_ptr>(managed->dl_tensor.data);
+                FR_SIM_OK(driver->cuCtxPushCurrent(context));
+                FR_SIM_OK(driver->cuMemFree(freed));
+                FR_SIM_OK(driver->cuCtxPopCurrent(&none));
+                deleted++;
+            },
+            Handle(producer));
+        int64_t stride = 2;
+        source.managed.dl_tensor.device.device_id = 1;
+        source.managed.dl_tensor.strides = apart ? &stride : nullptr;
+        MakeCurrent(0);
+        ovstage_placement_t placement = Place(nullptr, Event());
+        stage.finish(ovstage_write_attribute_on_device(
+            stage.instance, query, ovx_string_or_token_t{OnDevice(stage), {}}, 1, source.data,
+            OVSTAGE_PRIM_MODE_UPSERT, &placement));
+        stage.finish(stage.seal(1));
+        EXPECT_EQ(deleted, 0);
+        fr_sim_hold(producer, false);
+        auto shown = ReadGroups(stage, query, OnDevice(stage), {0, 1, false}, &placement);
+        EXPECT_EQ(shown[0].values[2], apart ? 5 : 3);
+        stage.destroy();
+        EXPECT_EQ(deleted, 1);
+    }
+}
+
+// Entries of one call that lie on two devices: each waits for its own producer, and the event for
+// all of them.
+TEST_P(Devices, ABatchFromSeveral)
+{
+    for (int32_t place : {0, 1}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        const ovx_token_t names[3] = {stage.token("a"), stage.token("b"), stage.token("c")};
+        const int32_t sources[3] = {0, 1, 0}, homes[3] = {1, 0, 0};
+        fr_cu_stream producers[3];
+        int64_t count = 3;
+        DLTensor tensors[3];
+        ovstage_attribute_write_t writes[3] = {};
+        for (int k = 0; k < 3; k++) {
+            Rows rows = {{3}, {}, 0};
+            rows.source = rows.place = homes[k];
+            rows.name = names[k];
+            MakeCurrent(homes[k]);
+            stage.finish(WriteOnDevice(stage, query, 1, rows, Stream("producer")));
+            MakeCurrent(sources[k]);
+            producers[k] = Stream("held producer");
+            fr_sim_hold(producers[k], true);
+            fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+            Produce(producers[k], memory, 3, static_cast<float>(10 * k));
+            tensors[k] = {reinterpret_cast<void *>(memory),
+                          {kDLCUDA, sources[k]},
+                          1,
+                          {kDLFloat, 32, 1},
+                          &count,
+                          nullptr,
+                          0};
+            writes[k].attribute = {names[k], {}};
+            writes[k].data.tensors = &tensors[k];
+            writes[k].data.tensor_count = 1;
+            writes[k].data.cuda_sync.stream = Handle(producers[k]);
+        }
+        MakeCurrent(place);
+        fr_cu_stream consumer = Stream("consumer"), placed = Stream("placement");
+        fr_cu_event available = Event(), others = Event();
+        ovstage_placement_t placement = Place(placed, available, place);
+        stage.finish(ovstage_write_attributes_on_device(stage.instance, query, writes, 3, 2,
+                                                        OVSTAGE_PRIM_MODE_UPSERT, &placement));
+        EXPECT_EQ(cu->cuEventRecord(others, placed), 0u);
+        stage.finish(stage.seal(2));
+        for (int k : {2, 0, 1}) {
+            EXPECT_EQ(cu->cuEventQuery(available), static_cast<fr_cu_result>(600)) << k;
+            EXPECT_EQ(cu->cuEventQuery(others), static_cast<fr_cu_result>(600)) << k;
+            MakeCurrent(sources[k]);
+            fr_sim_hold(producers[k], false);
+            EXPECT_EQ(cu->cuStreamSynchronize(producers[k]), 0u);
+            MakeCurrent(place);
+        }
+        EXPECT_EQ(cu->cuStreamWaitEvent(consumer, available, 0), 0u);
+        EXPECT_EQ(cu->cuStreamSynchronize(consumer), 0u);
+        for (int k = 0; k < 3; k++)
+            EXPECT_EQ(stage.read(query, names[k], 2)[1], static_cast<float>(10 * k + 1));
+    }
+}
+
 PLACEMENT_ORDERS(Devices);
 
 } // namespace

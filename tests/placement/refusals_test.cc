@@ -147,7 +147,9 @@ TEST_P(Refusals, PayloadsThatAreStillToCome)
     WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "with a cuda_sync");
     tensor.data = reinterpret_cast<void *>(source);
     tensor.device = {kDLCUDA, 1};
-    WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "lies on CUDA device 1");
+    WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "not on CUDA device 1");
+    tensor.device = {kDLCUDA, 2};
+    WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "device 2 of 2");
     tensor.device = {kDLCUDA, 0};
     tensor.data = const_cast<float *>(host);
     WriteRefused(Data(), OVSTAGE_ERROR_INVALID_ARGUMENT, "not on CUDA device 0");

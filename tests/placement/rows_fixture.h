@@ -73,10 +73,12 @@ class RowsTest : public PlacementTest
                                            fr_cu_stream producer)
     {
         ovx_token_t name = rows.name ? rows.name : OnDevice(stage);
-        MakeCurrent(rows.place);
-        fr_cu_event event = rows.with_event && !rows.event ? Event() : rows.event;
+        fr_cu_event event = rows.event;
+        if (rows.with_event && !event) {
+            MakeCurrent(rows.place);
+            event = Event();
+        }
         ovstage_placement_t placement = Place(rows.stream, event, rows.place);
-        MakeCurrent(rows.source);
         std::vector<float> values = Values(rows);
         DLTensor tensor = Tensor(rows);
         ovstage_write_data_t data = Data(rows, &tensor);
@@ -105,6 +107,7 @@ class RowsTest : public PlacementTest
     // Its rows, by the producer.
     fr_cu_device_ptr Source(const Rows &rows, fr_cu_stream producer)
     {
+        MakeCurrent(rows.source);
         uint32_t floats = Floats(rows);
         fr_cu_device_ptr memory = Memory(floats * sizeof(float), "source");
         Produce(producer, memory, floats, rows.first);

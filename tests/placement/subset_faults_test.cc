@@ -41,36 +41,27 @@ class SubsetFaults : public RowsTest
         return good;
     }
 
-    // Keys that were made together, and others; and all that the frame passes.
+    // Keys that were made together, and others.
     void Prepare(const client::Stage &stage)
     {
-        producer_ = Stream("producer");
+        if (writes_.empty())
+            PrepareWrites();
         std::vector<uint32_t> apart;
         wanted_.clear();
         for (uint32_t k = 0; k < others; k++)
             apart.push_back(prims + k);
         for (uint32_t k = 0; k < prims + others; k++)
             wanted_.push_back(static_cast<float>(k));
-        ASSERT_TRUE(
-            Op(stage, WriteOnDevice(stage, stage.query(prims), 1, {{prims}, {}, 0}, producer_)));
+        ASSERT_TRUE(Op(stage, WriteOnDevice(stage, stage.query(prims), 1, first_, producer_)));
         ASSERT_TRUE(Op(stage, stage.seal(1)));
-        ASSERT_TRUE(Op(stage, WriteOnDevice(stage, stage.query(Paths(apart)), 2,
-                                            {{others}, {}, prims}, producer_)));
+        ASSERT_TRUE(
+            Op(stage, WriteOnDevice(stage, stage.query(Paths(apart)), 2, second_, producer_)));
         ASSERT_TRUE(Op(stage, stage.seal(2)));
         all_ = stage.query(prims + others);
-        writes_.clear();
-        Add(stage, 3, {3, 9, 27}, 1000);
-        Add(stage, 3, {9, 4, 28}, 2000); // needs more room
-        Add(stage, 3, {4, 3}, 3000);     // has room
-        Add(stage, 3, {31, 5, 30, 3}, 4000);
-        Add(stage, 3, {31, 33, 5, 27}, 5000).rows.from_host = true;
-        for (uint64_t ordinal = 4; ordinal <= last; ordinal++) { // written when it is sealed
-            Write &write = Add(stage, ordinal, {static_cast<uint32_t>(ordinal), 9, 20},
-                               static_cast<float>(2000 * ordinal));
-            write.rows.event = nullptr;
-            write.rows.with_event = false;
-        }
+        for (Write &write : writes_)
+            write.query = stage.query(Paths(write.numbers));
         FR_SIM_OK(cu->cuStreamSynchronize(producer_));
+        FR_SIM_OK(cu->cuStreamSynchronize(producer_elsewhere_));
     }
 
     // True when nothing of it failed. wanted_: what is to be read then.
@@ -84,37 +75,83 @@ class SubsetFaults : public RowsTest
                 good = Op(stage, stage.seal(ordinal++)) && good;
                 EXPECT_TRUE(fr_sim_drain());
             }
-            good =
-                Op(stage, WriteOnDevice(stage, write.query, write.ordinal, write.rows, producer_),
-                   &written) &&
-                good;
+            good = Op(stage,
+                      WriteOnDevice(stage, write.query, write.ordinal, write.rows,
+                                    write.rows.source ? producer_elsewhere_ : producer_),
+                      &written) &&
+                   good;
+            int64_t stride = write.rows.strides.empty() ? 1 : write.rows.strides[0];
             for (size_t k = 0; written && k < write.numbers.size(); k++)
-                wanted_[write.numbers[k]] = write.rows.first + static_cast<float>(k);
+                wanted_[write.numbers[k]] =
+                    write.rows.first + static_cast<float>(static_cast<int64_t>(k) * stride);
         }
-        return Op(stage, stage.seal(last)) && good;
+        good = Op(stage, stage.seal(last)) && good;
+        ovstage_placement_t elsewhere = Place(nullptr, readable_, 1);
+        ovstage_read_handle_t read = 0;
+        good = Op(stage, Read(stage, all_, OnDevice(stage), last, &elsewhere, &read)) && good;
+        return (read == 0 || Op(stage, ovstage_release_read(stage.instance, read))) && good;
     }
 
     void ExpectWanted(const client::Stage &stage, uint64_t k)
     {
-        ovstage_placement_t placement = Place(nullptr, Event());
-        auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, last, false}, &placement);
+        auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, last, false}, nullptr);
         ASSERT_EQ(groups.size(), 1u) << k;
         EXPECT_EQ(groups[0].values, wanted_) << k;
     }
 
   private:
-    Write &Add(const client::Stage &stage, uint64_t ordinal, const std::vector<uint32_t> &numbers,
-               float first)
+    // All that the frames pass, which are many: each makes its checks slower.
+    void PrepareWrites()
     {
-        Write write = {ordinal, numbers, {{static_cast<int64_t>(numbers.size())}, {}, first}, 0};
-        write.query = stage.query(Paths(numbers));
-        write.rows.event = Event();
-        write.rows.memory = Source(write.rows, producer_);
-        writes_.push_back(write);
+        producer_ = Stream("producer");
+        MakeCurrent(1);
+        producer_elsewhere_ = Stream("producer elsewhere");
+        readable_ = Event();
+        MakeCurrent(0);
+        first_ = WithSource({{prims}, {}, 0});
+        second_ = WithSource({{others}, {}, prims});
+        Add(3, {3, 9, 27}, 1000);
+        Add(3, {9, 4, 28}, 2000); // needs more room
+        Add(3, {4, 3}, 3000);     // has room
+        Add(3, {31, 5, 30, 3}, 4000);
+        Add(3, {31, 33, 5, 27}, 5000).rows.from_host = true;
+        Rows elsewhere = {{3}, {}, 6000};
+        elsewhere.source = elsewhere.place = 1;
+        Add(3, {28, 9, 2}, elsewhere);
+        elsewhere.strides = {2};
+        elsewhere.place = 0;
+        Add(3, {28, 9, 1}, elsewhere);
+        for (uint64_t ordinal = 4; ordinal <= last; ordinal++) { // written when it is sealed
+            Write &write = Add(ordinal, {static_cast<uint32_t>(ordinal), 9, 20},
+                               static_cast<float>(2000 * ordinal));
+            write.rows.event = nullptr;
+            write.rows.with_event = false;
+        }
+    }
+
+    Rows WithSource(Rows rows)
+    {
+        MakeCurrent(rows.place);
+        rows.event = Event();
+        rows.memory = Source(rows, rows.source ? producer_elsewhere_ : producer_);
+        MakeCurrent(0);
+        return rows;
+    }
+
+    Write &Add(uint64_t ordinal, const std::vector<uint32_t> &numbers, float first)
+    {
+        return Add(ordinal, numbers, {{static_cast<int64_t>(numbers.size())}, {}, first});
+    }
+
+    Write &Add(uint64_t ordinal, const std::vector<uint32_t> &numbers, const Rows &rows)
+    {
+        writes_.push_back({ordinal, numbers, WithSource(rows), 0});
         return writes_.back();
     }
 
-    fr_cu_stream producer_ = nullptr;
+    Rows first_, second_;
+    fr_cu_stream producer_ = nullptr, producer_elsewhere_ = nullptr;
+    fr_cu_event readable_ = nullptr;
     ovstage_query_handle_t all_ = 0;
     std::vector<Write> writes_;
     std::vector<float> wanted_;
@@ -130,6 +167,7 @@ TEST_P(SubsetFaults, EachCallFailsOnce)
         bool good = Frame(stage);
         struck = !fr_sim_faults_pending();
         fr_sim_clear_faults();
+        FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0])); // if it is what gives it back that has failed
         EXPECT_TRUE(good || struck) << k;
         ExpectWanted(stage, k);
         ASSERT_LT(k, 1000u);

@@ -5,7 +5,7 @@
 namespace model
 {
 
-Client::Client(const Program &of, uint32_t workers) : program(of)
+Client::Client(const Program &of, uint32_t workers, Devices *with) : program(of), devices(with)
 {
     flyrail_config_t config{};
     config.struct_size = sizeof(config);
@@ -183,7 +183,7 @@ ovstage_enqueue_result_t Client::write(const Step &step, ovstage_query_handle_t 
 {
     std::vector<ovstage_attribute_write_t> writes;
     for (const EntryStep &entry : step.entries) {
-        op.payloads.push_back(std::make_unique<Payload>(entry));
+        op.payloads.push_back(std::make_unique<Payload>(entry, devices));
         ovx_string_or_token_t name = {tokens[static_cast<size_t>(entry.name)], {}};
         if (entry.rows % 2)
             name = {0, view(names[entry.name].text)};
@@ -194,7 +194,16 @@ ovstage_enqueue_result_t Client::write(const Step &step, ovstage_query_handle_t 
     }
     const auto mode = static_cast<ovstage_prim_mode_t>(step.mode);
     ovstage_enqueue_result_t result;
-    if (step.by_rows) {
+    op.placing = step.placing;
+    if (step.placing.is_given) {
+        const ovstage_placement_t placement = devices->placement(step.placing);
+        result =
+            writes.size() == 1 && step.ordinal % 2
+                ? ovstage_write_attribute_on_device(instance, query, writes[0].attribute,
+                                                    step.ordinal, writes[0].data, mode, &placement)
+                : ovstage_write_attributes_on_device(instance, query, writes.data(), writes.size(),
+                                                     step.ordinal, mode, &placement);
+    } else if (step.by_rows) {
         std::vector<uint32_t> rows = step.positions;
         result = flyrail_write_rows(instance, query, writes[0].attribute, step.ordinal, rows.data(),
                                     rows.size(), writes[0].data, step.mode);
@@ -238,6 +247,34 @@ ovstage_enqueue_result_t Client::advance(const Step &step) const
     return ovstage_advance_write_floor(instance, &desc);
 }
 
+std::vector<ovx_token_t> Client::tokens_of(const Step &step) const
+{
+    std::vector<ovx_token_t> some;
+    for (int name : step.names)
+        some.push_back(tokens[static_cast<size_t>(name)]);
+    return some;
+}
+
+ovstage_enqueue_result_t Client::read(const Step &step, ovstage_read_handle_t *handle) const
+{
+    const std::vector<ovx_token_t> asked = tokens_of(step);
+    const ovstage_ordinal_range_t range = {step.start, step.ordinal, step.is_range};
+    const ovstage_query_handle_t query = query_of(step);
+    if (!step.placing.is_given)
+        return ovstage_read_attributes(instance, query, asked.data(), asked.size(), range, handle);
+    const ovstage_placement_t placement = devices->placement(step.placing);
+    return ovstage_read_attributes_on_device(instance, query, asked.data(), asked.size(), range,
+                                             &placement, handle);
+}
+
+ovstage_enqueue_result_t Client::read(const Step &step, flyrail_snapshot_t snapshot,
+                                      ovstage_read_handle_t *handle) const
+{
+    const std::vector<ovx_token_t> asked = tokens_of(step);
+    return flyrail_snapshot_read(instance, snapshot, query_of(step), asked.data(), asked.size(),
+                                 handle);
+}
+
 std::vector<ovx_primpath_t> Client::paths_of(const std::vector<int> &prims) const
 {
     std::vector<ovx_primpath_t> list;
@@ -265,6 +302,11 @@ std::vector<Row> rows_of(const ovstage_read_group_t &group)
     return rows;
 }
 
+bool lies_on_device(const ovstage_read_group_t &group)
+{
+    return group.data.tensor_count > 0 && group.data.tensors[0].device.device_type == kDLCUDA;
+}
+
 Bytes bytes_of(const ovstage_read_group_t &group)
 {
     Bytes bytes;
@@ -276,7 +318,14 @@ Bytes bytes_of(const ovstage_read_group_t &group)
 namespace
 {
 
-Schema schema_of_canonical(const ovstage_read_group_t &group)
+bool is_where(const DLDevice &device, const Placing &placing)
+{
+    if (!placing.is_given)
+        return device.device_type == kDLCPU;
+    return device.device_type == kDLCUDA && device.device_id == placing.device;
+}
+
+Schema schema_of_canonical(const ovstage_read_group_t &group, const Placing &placing)
 {
     if (!group.data.tensors ||
         group.data.tensor_count != (group.is_array ? group.prims.count : 1) ||
@@ -289,7 +338,7 @@ Schema schema_of_canonical(const ovstage_read_group_t &group)
     for (uint32_t t = 0; t < group.data.tensor_count; t++) {
         const DLTensor &tensor = group.data.tensors[t];
         if (tensor.ndim != 1 || (!group.is_array && tensor.shape[0] < group.prims.count) ||
-            tensor.strides || tensor.device.device_type != kDLCPU || tensor.byte_offset != 0 ||
+            tensor.strides || !is_where(tensor.device, placing) || tensor.byte_offset != 0 ||
             tensor.dtype.code != type.code || tensor.dtype.bits != type.bits ||
             tensor.dtype.lanes != type.lanes)
             fail("a group whose tensor ", t, " is not canonical");
@@ -309,11 +358,12 @@ Schema schema_of_tombstones(const ovstage_read_group_t &group)
 } // namespace
 
 std::vector<Row> Client::rows_of(const ovstage_read_group_t &group,
-                                 const std::vector<ovx_primpath_t> &query, Schema &schema) const
+                                 const std::vector<ovx_primpath_t> &query, Schema &schema,
+                                 const Placing &placing) const
 {
     if (group.read_group_id == 0 || group.prims.count == 0)
         fail("a group without an id, or without prims");
-    schema = group.is_delete ? schema_of_tombstones(group) : schema_of_canonical(group);
+    schema = group.is_delete ? schema_of_tombstones(group) : schema_of_canonical(group, placing);
     std::vector<ovx_primpath_t> list(query.size());
     size_t listed = 0;
     if (path_dictionary_get_paths_from_path_list(dictionary, group.prims.list, 0, list.size(),

@@ -305,7 +305,7 @@ void ThreadBody::wait(Event &event)
     const ovstage_op_id_t *end = out.error_op_ids + out.error_op_id_count;
     event.failed = event.failed || std::find(out.error_op_ids, end, event.id) != end;
     for (auto &payload : event.op->payloads)
-        payload->scribble_rows();
+        payload->scribble_rows({});
 }
 
 void ThreadBody::wait_last()

@@ -2,6 +2,7 @@
 #define FR_TESTS_MODEL_GENERATE_H
 
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace model
 
 // Writes a program. generate.cc: its steps; generate_spawned.cc: of prims that are made one by one,
 // or cloned; generate_found.cc: what is done with queries of filters; generate_data.cc: schemas,
-// rows, values.
+// rows, values; generate_placed.cc: programs with values on devices.
 class Generator
 {
   public:
@@ -21,6 +22,7 @@ class Generator
         program_.seed = seed;
     }
     Program make();
+    Program make_placed();
 
   private:
     static constexpr uint32_t schema_count = 27, fixed_schemas = 15;
@@ -33,6 +35,7 @@ class Generator
     Program program_;
     Ordinal now_ = 1;            // ordinals are taken around it
     std::vector<int> schema_of_; // usual schema of each attribute
+    std::set<int> arrays_;       // attributes of which some keys may be arrays
     int favourite_ = -1;         // a name
     bool single_schema_ = false, deletes_ = false, maps_ = false, structure_ = false;
     bool snapshots_ = false, extended_ = false, small_values_ = false, discards_ = false;
@@ -111,6 +114,14 @@ class Generator
     Step found_use(int slot);
     void make_found();
     void make_frames(uint32_t frames);
+    void choose_homes();
+    Placing placing(int device);
+    void put_on_device(EntryStep &entry, int device);
+    bool place(Step &step);
+    void add_placed(Step (Generator::*one)());
+    void make_first_rows();
+    void make_placed_frames(uint32_t frames);
+    Step stall();
     void add_query_of_all();
 };
 

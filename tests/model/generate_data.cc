@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "tests/model/generate.h"
+#include "tests/model/placed.h"
 
 namespace model
 {
@@ -49,6 +50,8 @@ Schema Generator::some_schema(int attribute)
         return schema;
     }
     uint32_t index = static_cast<uint32_t>(schema_of_[static_cast<size_t>(attribute)]);
+    if (is_home_device(program_, attribute))
+        return schemas[index];
     if (!single_schema_ && chance(12))
         index = below(schema_count);
     Schema schema = schemas[index];

@@ -345,6 +345,15 @@ std::set<Schema> Model::schemas_ever(int attribute) const
     return schemas;
 }
 
+bool Model::had_schema(int attribute, int prim, const Schema &schema, Ordinal ordinal) const
+{
+    const Events &of_key = events(attribute, prim);
+    return std::any_of(of_key.begin(), of_key.end(), [&](const Event &event) {
+        return event.value.ordinal <= ordinal && !event.value.is_delete &&
+               event.value.schema == schema;
+    });
+}
+
 std::set<int> Model::prims_ever(int attribute) const
 {
     std::set<int> prims;

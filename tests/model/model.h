@@ -161,6 +161,8 @@ class Model
     std::set<Schema> schemas_ever(int attribute) const;
     // Prims of which something ever happened to the attribute.
     std::set<int> prims_ever(int attribute) const;
+    // Some op at or below the ordinal gave the key this schema, and was not taken back.
+    bool had_schema(int attribute, int prim, const Schema &schema, Ordinal ordinal) const;
     // A key of the attribute that is there now has such a schema.
     bool is_any_alive(int attribute, const std::function<bool(const Schema &)> &fits) const;
     // Some op at or below the ordinal gave one of the entry's keys another schema.

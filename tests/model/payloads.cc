@@ -26,9 +26,16 @@ struct PayloadTensor::Managed {
 };
 
 PayloadTensor::PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_t rows,
-                             int64_t columns)
+                             int64_t columns, Devices *devices)
 {
     lay_out(entry, from, rows, columns);
+    if (devices && entry.origin.on_device) {
+        devices_ = devices;
+        source_ = devices->give(rows_, entry.origin);
+        source_bytes_ = rows_.size();
+        tensor_.data = reinterpret_cast<void *>(source_);
+        tensor_.device = {kDLCUDA, entry.origin.device};
+    }
     if (entry.owner != Owner::client)
         manage(entry);
 }
@@ -40,16 +47,17 @@ void PayloadTensor::manage(const EntryStep &entry)
     owned_->shape = shape_;
     owned_->strides = strides_;
     owned_->fate = fate;
-    size_t size = rows_.size() ? rows_.size() : 1;
+    const size_t size = rows_.size() ? rows_.size() : 1;
     owned_->memory = static_cast<uint8_t *>(::operator new[](size, std::align_val_t{64}));
-    std::memcpy(owned_->memory, rows_.data(), rows_.size());
+    if (!rows_.empty())
+        std::memcpy(owned_->memory, rows_.data(), rows_.size());
     DLManagedTensorVersioned &made = owned_->tensor;
     made.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     made.manager_ctx = owned_;
     made.deleter = Managed::destroy;
     made.flags = entry.owner == Owner::managed_copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0;
     made.dl_tensor = tensor_;
-    made.dl_tensor.data = owned_->memory;
+    made.dl_tensor.data = devices_ ? tensor_.data : owned_->memory;
     made.dl_tensor.shape = owned_->shape.data();
     made.dl_tensor.strides = strides_.empty() ? nullptr : owned_->strides.data();
     managed = &made;
@@ -126,23 +134,28 @@ void PayloadTensor::scribble_arguments()
     managed = nullptr;
 }
 
-void PayloadTensor::scribble_rows()
+// Of a managed one the deleter says that nobody reads it any more.
+void PayloadTensor::scribble_rows(const Placing &placing)
 {
+    if (devices_ && (!fate || fate->deleted > 0))
+        devices_->scribble(source_, source_bytes_, placing, !fate);
     std::fill(rows_.begin(), rows_.end(), uint8_t{0xEE});
     rows_.clear();
     rows_.shrink_to_fit();
 }
 
-Payload::Payload(const EntryStep &entry) : entry_(entry), map_(entry.map), mask_(entry.mask)
+Payload::Payload(const EntryStep &entry, Devices *devices)
+    : entry_(entry), devices_(devices), map_(entry.map), mask_(entry.mask)
 {
     const std::vector<size_t> starts = entry.row_starts();
     const uint8_t *from = entry.payload.data();
     if (!entry.schema.is_array)
-        parts_.emplace_back(entry, from, entry.rows, entry.schema.lanes);
+        parts_.emplace_back(entry, from, entry.rows, entry.schema.lanes, devices);
     else if (entry.packed)
-        parts_.emplace_back(entry, from, entry.rows, entry.lengths.empty() ? 0 : entry.lengths[0]);
+        parts_.emplace_back(entry, from, entry.rows, entry.lengths.empty() ? 0 : entry.lengths[0],
+                            devices);
     for (uint32_t row = 0; entry.schema.is_array && !entry.packed && row < entry.rows; row++)
-        parts_.emplace_back(entry, from + starts[row], entry.lengths[row], 1);
+        parts_.emplace_back(entry, from + starts[row], entry.lengths[row], 1, devices);
 }
 
 std::vector<std::shared_ptr<Fate>> Payload::fates() const
@@ -259,6 +272,8 @@ ovstage_write_data_t Payload::data()
     data.index_map = entry_.has_map ? map_.data() : nullptr;
     data.mask = entry_.has_mask ? mask_.data() : nullptr;
     data.semantic = entry_.schema.semantic;
+    if (devices_ && entry_.origin.on_device)
+        data.cuda_sync = devices_->sync(entry_.origin);
     spoil(data);
     return data;
 }
@@ -273,10 +288,10 @@ void Payload::scribble_arguments()
     std::fill(pointers_.begin(), pointers_.end(), nullptr);
 }
 
-void Payload::scribble_rows()
+void Payload::scribble_rows(const Placing &placing)
 {
     for (PayloadTensor &part : parts_)
-        part.scribble_rows();
+        part.scribble_rows(placing);
 }
 
 } // namespace model

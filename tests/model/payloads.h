@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/model/devices.h"
 #include "tests/model/program.h"
 
 namespace model
@@ -24,12 +25,14 @@ class PayloadTensor
 {
   public:
     // `rows` rows of `columns` elements, compact at `from`, to be laid out as the entry says.
-    PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns);
+    PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns,
+                  Devices *devices);
     PayloadTensor(const PayloadTensor &) = delete;
     PayloadTensor &operator=(const PayloadTensor &) = delete;
 
     void scribble_arguments();
-    void scribble_rows();
+    // placing: of the write that is complete.
+    void scribble_rows(const Placing &placing);
     DLTensor &tensor();
 
     const DLManagedTensorVersioned *managed = nullptr; // owned by the stage once passed
@@ -41,6 +44,9 @@ class PayloadTensor
     std::vector<int64_t> shape_, strides_;
     DLTensor tensor_{};
     Managed *owned_ = nullptr;
+    Devices *devices_ = nullptr; // of rows on a device
+    fr_cu_device_ptr source_ = 0;
+    size_t source_bytes_ = 0;
 
     void lay_out(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns);
     void manage(const EntryStep &entry);
@@ -50,7 +56,7 @@ class PayloadTensor
 class Payload
 {
   public:
-    explicit Payload(const EntryStep &entry);
+    explicit Payload(const EntryStep &entry, Devices *devices = nullptr);
     Payload(const Payload &) = delete;
     Payload &operator=(const Payload &) = delete;
 
@@ -58,12 +64,13 @@ class Payload
     // What was passed by pointer, but for the rows, must have been copied by the call (D9).
     void scribble_arguments();
     // The op is complete: nobody may look at a client's rows any more.
-    void scribble_rows();
+    void scribble_rows(const Placing &placing);
     // Of managed tensors.
     std::vector<std::shared_ptr<Fate>> fates() const;
 
   private:
     const EntryStep &entry_;
+    Devices *devices_;
     std::deque<PayloadTensor> parts_;
     std::vector<DLTensor> tensors_;
     std::vector<const DLManagedTensorVersioned *> pointers_;

@@ -40,7 +40,7 @@ const char *do_name(Do what)
         "clone", "discard",       "filter",        "lookup",         "compute",    "advance",
         "read",  "open_snapshot", "read_snapshot", "close_snapshot", "oldest",     "task",
         "wait",  "poll",          "release",       "wait_all",       "wait_floor", "check",
-        "fetch", "floor",         "new_query"};
+        "fetch", "floor",         "new_query",     "stall",          "let_run"};
     return text[static_cast<int>(what)];
 }
 
@@ -50,6 +50,11 @@ void tell(std::ostream &out, const EntryStep &entry)
         << entry.count << " rows " << entry.rows << " layout " << int(entry.layout) << " offset "
         << entry.offset_bytes << " device " << int(entry.device) << " owner " << int(entry.owner)
         << " defect " << int(entry.defect) << (entry.fits ? " fits" : "");
+    static const char *const awaits[] = {"", ", told by an event", ", told by both",
+                                         ", which the host has waited for"};
+    if (entry.origin.on_device)
+        out << " on device " << entry.origin.device << " by stream " << entry.origin.stream
+            << awaits[static_cast<int>(entry.origin.awaits)];
     if (entry.schema.is_array) {
         out << (entry.packed ? " packed" : "") << " lengths";
         for (uint32_t length : entry.lengths)
@@ -166,6 +171,13 @@ std::string Step::text() const
     }
     for (const Predicate &predicate : predicates)
         out << " '" << model::names[predicate.name].text << "'" << predicate.text();
+    if (placing.is_given) {
+        out << " placed on device " << placing.device;
+        if (placing.stream >= 0)
+            out << " stream " << placing.stream;
+        if (placing.event >= 0)
+            out << " event " << placing.event;
+    }
     if (finds_schema)
         out << " zero dtype";
     if (what == Do::filter)
@@ -179,7 +191,8 @@ std::string Step::text() const
         what == Do::wait_floor || what == Do::wait_all || what == Do::release || what == Do::fill ||
         what == Do::commit || what == Do::unmap || what == Do::clone || what == Do::filter ||
         what == Do::lookup || what == Do::open_snapshot || what == Do::read_snapshot ||
-        what == Do::close_snapshot || what == Do::compute)
+        what == Do::close_snapshot || what == Do::compute || what == Do::stall ||
+        what == Do::let_run)
         out << " pick " << pick;
     return out.str();
 }
@@ -200,6 +213,10 @@ std::string Program::text() const
     std::ostringstream out;
     out << "program of seed " << seed << ", " << prim_count << " prims, " << settings.text()
         << "\n";
+    for (size_t a = 0; a < homes.size(); a++) {
+        if (homes[a] >= 0)
+            out << "  attribute " << a << " on device " << homes[a] << "\n";
+    }
     for (size_t q = 0; q < queries.size(); q++) {
         out << "  query " << q << ":";
         for (int prim : queries[q])

@@ -30,6 +30,23 @@ enum class Layout {
 
 enum class Owner { client, managed, managed_copied };
 
+// Where device work of a step goes: what the client has, by number.
+struct Placing {
+    bool is_given = false; // else it is the plain call
+    int device = 0;
+    int stream = -1, event = -1; // below 0: the stage's own stream, no availability event
+};
+
+// What a write is told to wait for, so that rows on a device are there.
+enum class Awaits { stream, event, both, nothing, last_awaits }; // nothing: the host has waited
+
+// Rows that a kernel of the client's writes, if they are on a device.
+struct Origin {
+    bool on_device = false;
+    int device = 0, stream = 0;
+    Awaits awaits = Awaits::stream;
+};
+
 // What is wrong with an entry, and what it must be answered with.
 enum class Defect {
     none,
@@ -70,6 +87,7 @@ struct EntryStep {
     uint32_t offset_bytes = 0; // byte_offset of what comes first
     DLDeviceType device = kDLCPU;
     Owner owner = Owner::client;
+    Origin origin;
     Defect defect = Defect::none;
 
     // Bytes of each row in the payload: where it begins, and, last, where they end.
@@ -106,6 +124,8 @@ enum class Do {
     fetch,     // the groups of a read that was only enqueued
     floor,     // a floor query
     new_query, // the query's handle is released and made again
+    stall,     // a stream of the client's runs nothing more ...
+    let_run,   // ... until then, or until somebody waits for what may need it
 };
 
 // What a task does.
@@ -139,6 +159,7 @@ struct Step {
     bool finds_schema = false;  // a map with a zero dtype; else it has the entry's, and its lengths
     std::vector<uint32_t> deps; // of a task: ops, by number; of a clone: its targets
     uint32_t pick = 0;
+    Placing placing; // of a write, a read
 
     std::string text() const;
 };
@@ -159,6 +180,8 @@ struct Program {
     uint64_t seed = 0;
     Settings settings;
     int prim_count = 0;
+    std::vector<int> homes; // by attribute: the device where its values lie, below 0: the host;
+                            // empty: there are no devices
     std::vector<std::vector<int>> queries;
     std::vector<Step> steps;
 
@@ -199,6 +222,8 @@ extern const char *const words[word_count];
 constexpr int filter_slots = 2;
 
 Program generate(uint64_t seed);
+// One with values on devices.
+Program generate_placed(uint64_t seed);
 
 // Elements that an entry addresses: (element, payload row).
 std::vector<std::pair<uint32_t, uint32_t>> elements_of(const EntryStep &entry, size_t query_count);

@@ -12,13 +12,17 @@ namespace model
 
 Runner::Runner(const Program &program, uint32_t workers)
     : program_(program), workers_(workers), model_(attribute_count, recorded_attribute_count),
-      finders_(filter_slots), executed_floors_(attribute_count, 0), client_(program, workers)
+      finders_(filter_slots), executed_floors_(attribute_count, 0),
+      devices_(program.homes.empty() ? nullptr : std::make_unique<Devices>(program.seed)),
+      client_(program, workers, devices_.get())
 {
 }
 
 Runner::~Runner()
 {
     tasks_.let_go();
+    if (devices_)
+        devices_->let_all_run();
 }
 
 bool Runner::is_full(ovstage_api_status_t status) const
@@ -36,7 +40,9 @@ bool Runner::is_full(ovstage_api_status_t status) const
 void Runner::write(const Step &step)
 {
     const Finder known = known_of(step);
-    if (fits_a_query(step))
+    if (step.placing.is_given)
+        write_placed(step, known);
+    else if (fits_a_query(step))
         write_fitted(fitted(step, client_.prims_of(step).size()), known);
     else
         write_fitted(step, known);
@@ -86,8 +92,8 @@ void Runner::write_fitted(const Step &step, Finder known)
     }
     if (must_refuse)
         fail("a write was accepted that must be refused with ", *refusable.begin());
-    model_.accept(verdict, entries, step.ordinal, ops_.size());
     op->fails = verdict.status != OVSTAGE_OK;
+    op->on_device = step.placing.is_given && step.placing.event < 0;
     // Of no positions nothing is looked at.
     if (known == Finder::failed && !(step.by_rows && step.positions.empty()))
         inherit(*op, *finder_of(step));
@@ -96,6 +102,11 @@ void Runner::write_fitted(const Step &step, Finder known)
     by_id_[op->id] = op.get();
     ops_.push_back(std::move(op));
     quiet_ = false;
+    if (verdict.status == OVSTAGE_OK && step.placing.is_given && is_unsupported_there(step)) {
+        verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
+        verdict.authored = 0;
+    }
+    model_.accept(verdict, entries, step.ordinal, ops_.back()->number);
 }
 
 void Runner::remove(const Step &step)
@@ -229,9 +240,18 @@ void Runner::task(const Step &step)
     op.task = number;
 }
 
+void Runner::new_query(size_t index)
+{
+    if (ovstage_release_query(client_.instance, client_.queries[index]).status != OVSTAGE_OK)
+        fail("release_query: ", last_error());
+    client_.make_query(index);
+}
+
 void Runner::step(const Step &step)
 {
     find_out_before(step);
+    if (devices_)
+        count_stalled(step);
     switch (step.what) {
     case Do::write:
         write(step);
@@ -288,11 +308,11 @@ void Runner::step(const Step &step)
         floor(step);
         break;
     case Do::new_query:
-        if (ovstage_release_query(client_.instance,
-                                  client_.queries[static_cast<size_t>(step.query)])
-                .status != OVSTAGE_OK)
-            fail("release_query: ", last_error());
-        client_.make_query(static_cast<size_t>(step.query));
+        new_query(static_cast<size_t>(step.query));
+        break;
+    case Do::stall:
+    case Do::let_run:
+        stall(step);
         break;
     }
 }
@@ -303,7 +323,7 @@ void Runner::close()
     uint64_t kind = program_.seed % 8;
     if (kind != 0)
         wait_all(static_cast<uint32_t>(program_.seed));
-    tasks_.let_go();
+    let_go(true);
     if (kind > 1) {
         for (Read &read : reads_)
             finish(read);
@@ -315,6 +335,8 @@ void Runner::close()
             check_held(static_cast<uint32_t>(program_.seed));
     }
     reads_.clear();
+    for (Held &held : held_)
+        look_at(held);
     ovstage_api_status_t status = client_.destroy();
     if (status != OVSTAGE_OK)
         fail("destroy_instance: ", status, " ", last_error());
@@ -324,6 +346,9 @@ void Runner::close()
         if (fate->deleted != 1)
             fail("a managed tensor was deleted ", fate->deleted.load(), " times in all");
     }
+    const std::string faults = devices_ ? devices_->faults() : std::string();
+    if (!faults.empty())
+        fail(faults);
 }
 
 // In no other way their number falls.
@@ -353,6 +378,8 @@ void Runner::run()
         else
             out << "at the end: ";
         out << failure.text;
+        if (devices_ && number < program_.steps.size())
+            out << Devices::reports();
         throw Failure{out.str()};
     }
 }
@@ -365,6 +392,7 @@ std::optional<std::string> run(const Program &program, uint32_t workers, Done *d
         if (done) {
             done->ops += runner.accepted_ops();
             done->moves += runner.moves();
+            done->refused_keys += runner.refused_keys();
         }
     } catch (Failure &failure) {
         return failure.text;

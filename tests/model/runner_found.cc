@@ -101,7 +101,7 @@ void Runner::find_out(size_t index)
     findings_.erase(findings_.begin() + static_cast<std::ptrdiff_t>(index));
     const auto slot = static_cast<size_t>(-1 - finding.step->query);
     if (finders_[slot] == finding.op) {
-        tasks_.let_go();
+        let_go(false);
         ovstage_query_result_t found{};
         const ovstage_api_status_t status = ovstage_fetch_query_result(
             client_.instance, client_.found[slot], OVSTAGE_TIMEOUT_INFINITE, &found);
@@ -115,7 +115,7 @@ void Runner::find_out(size_t index)
             fail("release_query_result: ", last_error());
     }
     if (finding.op->released) // nobody can wait for it alone
-        tasks_.let_go(), wait_unseen();
+        let_go(false), wait_unseen();
     else
         wait(*finding.op);
 }

@@ -126,7 +126,7 @@ void Runner::map_fitted(const Step &step, Finder known)
 
 void Runner::fill(Session &session, uint32_t seed)
 {
-    tasks_.let_go();
+    let_go(false);
     const ovstage_api_status_t status = ovstage_fetch_map_next(
         client_.instance, session.handle, OVSTAGE_TIMEOUT_INFINITE, &session.group);
     if (session.status != OVSTAGE_OK) {

@@ -100,6 +100,11 @@ void Runner::expect_kept(Expectation &expectation, int attribute, const Snapshot
     expectation.may_be_gone |= !model_.kept_for_sure(
         attribute, expectation.prims, expectation.start, expectation.ordinal,
         program_.settings.history_bytes ? program_.settings.history_versions : 0, floor);
+    // On a device it is states that are kept, not keys.
+    expectation.may_be_gone |=
+        is_home_device(program_, attribute) &&
+        (!program_.settings.history_bytes ||
+         model_.moments_above(attribute, expectation.ordinal) > program_.settings.history_versions);
 }
 
 // Changes at or above it are known exactly (R42).

@@ -2,7 +2,8 @@
 // runner_moment.cc (snapshots, discards, what is known exactly), runner_map.cc (maps),
 // runner_filter.cc (filters), computed.cc (columns that are computed), runner_found.cc (queries of
 // filters that may be under way), entries.cc (what writes say to the model), runner_structure.cc
-// (clones, hierarchy), runner_compute.cc (world transforms), runner_wait.cc (waits).
+// (clones, hierarchy), runner_compute.cc (world transforms), runner_device.cc (values on devices),
+// runner_wait.cc (waits).
 #ifndef FR_TESTS_MODEL_RUNNER_PARTS_H
 #define FR_TESTS_MODEL_RUNNER_PARTS_H
 
@@ -21,8 +22,10 @@
 #include <ovx/path_dictionary/path_dictionary.h>
 
 #include "tests/model/compose.h"
+#include "tests/model/devices.h"
 #include "tests/model/model.h"
 #include "tests/model/payloads.h"
+#include "tests/model/placed.h"
 #include "tests/model/program.h"
 #include "tests/model/tasks.h"
 
@@ -79,6 +82,9 @@ struct Op {
     bool is_derived = false; // nothing is ordered with it: it must be seen to be complete
     bool waited = false;     // it was seen to be complete
     bool released = false;   // its id
+    bool on_device = false;  // it is complete when a device has done its work
+    std::string text;        // of its error
+    Placing placing;         // of a write
     std::optional<size_t> task;
     std::vector<std::pair<int, Ordinal>> seals; // attributes whose floors it raises
     std::vector<std::unique_ptr<Payload>> payloads;
@@ -92,7 +98,8 @@ struct Row {
     size_t size;
 };
 
-// All that a group shows, one row after the other.
+bool lies_on_device(const ovstage_read_group_t &group);
+// All that a group of the host shows, one row after the other.
 Bytes bytes_of(const ovstage_read_group_t &group);
 
 // What a read may and must answer.
@@ -127,6 +134,8 @@ struct Read {
     ovstage_read_handle_t handle = 0;
     Expectation expectation;
     bool hold = false, release_first = false;
+    bool on_device = false; // it shows what a device has to do first
+    Placing placing;
 };
 
 // An open map.
@@ -142,9 +151,19 @@ struct Session {
     enum { open, filled, committed } phase = open;
 };
 
+// A row of a group on a device, which is looked at when it is there.
+struct Awaited {
+    uint32_t position;
+    Value wanted;
+};
+
 struct Held {
     ovstage_read_group_t group;
     Bytes bytes;
+    bool keeps = true;            // else it goes as soon as what it shows is there
+    std::shared_ptr<Taken> taken; // of a group on a device, in place of bytes ...
+    std::vector<Awaited> rows;    // ... until these were looked at
+    Placing placing;
 };
 
 // Of a clone: the prims of the source, and where each copy has them.
@@ -199,7 +218,7 @@ Step fitted(const Step &step, size_t count);
 class Client
 {
   public:
-    Client(const Program &program, uint32_t workers);
+    Client(const Program &program, uint32_t workers, Devices *devices = nullptr);
     Client(const Client &) = delete;
     Client &operator=(const Client &) = delete;
     ~Client();
@@ -243,6 +262,10 @@ class Client
     ovstage_enqueue_result_t map(const Step &step, ovstage_query_handle_t query,
                                  ovstage_map_handle_t *handle) const;
     ovstage_enqueue_result_t advance(const Step &step) const;
+    std::vector<ovx_token_t> tokens_of(const Step &step) const;
+    ovstage_enqueue_result_t read(const Step &step, ovstage_read_handle_t *handle) const;
+    ovstage_enqueue_result_t read(const Step &step, flyrail_snapshot_t snapshot,
+                                  ovstage_read_handle_t *handle) const;
     ovstage_enqueue_result_t clone(const Copies &copies, Ordinal ordinal) const;
     ovstage_enqueue_result_t filter(const Step &step, const std::string &named,
                                     ovstage_query_handle_t *query) const;
@@ -273,10 +296,12 @@ class Client
     // The rows of a group with their positions in the query, and its schema (of a group of
     // tombstones only kind and role); checks what every group must be.
     std::vector<Row> rows_of(const ovstage_read_group_t &group,
-                             const std::vector<ovx_primpath_t> &query, Schema &schema) const;
+                             const std::vector<ovx_primpath_t> &query, Schema &schema,
+                             const Placing &placing = {}) const;
     std::vector<ovx_primpath_t> paths_of(const std::vector<int> &prims) const;
 
-    Program program; // ids in its payloads are the dictionary's
+    Program program;  // ids in its payloads are the dictionary's
+    Devices *devices; // NULL: there are none
     ovstage_instance_t *instance = nullptr;
     path_dictionary_instance_t *dictionary = nullptr;
     std::vector<ovx_token_t> tokens;
@@ -343,6 +368,11 @@ class Runner
     {
         return moves_;
     }
+    // Writes of new keys to devices that were not supported.
+    uint64_t refused_keys() const
+    {
+        return refused_keys_;
+    }
 
   private:
     const Program &program_;
@@ -362,7 +392,10 @@ class Runner
     std::map<int, std::pair<Model::Topology, uint64_t>> layouts_; // by attribute, as seen last
     std::vector<Ordinal> executed_floors_;                        // at least
     uint64_t segments_ = 0, moves_ = 0;
-    Client client_; // last: goes first, while payloads are still there
+    uint32_t stalled_for_ = 0; // ops since a stream stalls
+    uint64_t refused_keys_ = 0;
+    std::unique_ptr<Devices> devices_; // there are none
+    Client client_;                    // last: goes first, while payloads are still there
 
     // Groups seen so far of one read.
     struct Seen {
@@ -373,6 +406,18 @@ class Runner
 
     void write(const Step &step);
     void write_fitted(const Step &step, Finder known);
+    void write_placed(const Step &step, Finder known);
+    bool has_places(const Step &step) const;
+    bool is_unsupported_there(const Step &step);
+    bool is_on_device(const std::vector<int> &names) const;
+    bool awaits_device() const;
+    void let_go(bool awaits_device);
+    void stall(const Step &step);
+    void count_stalled(const Step &step);
+    void take(Held &held);
+    void look_at(Held &held);
+    void look_at_again(Held &held);
+    void let_taken_go();
     void remove(const Step &step);
     void map(const Step &step);
     void map_fitted(const Step &step, Finder known);
@@ -414,13 +459,15 @@ class Runner
     bool may_be_deleted(const Expectation &expectation, size_t n, int prim) const;
     bool is_merged(const Expectation &expectation, int attribute, int prim) const;
     void check_complete(const Expectation &expectation, const Seen &seen) const;
-    void check_group(const Expectation &expectation, const ovstage_read_group_t &group, Seen &seen);
+    void check_group(const Expectation &expectation, Held &held, Seen &seen);
     void check_computed_group(const Expectation &expectation, size_t n,
                               const ovstage_read_group_t &group, Seen &seen) const;
     void check_computed(const Expectation &expectation, const Seen &seen) const;
     void check_unsupported(ovstage_enqueue_result_t result, bool is_sealed) const;
     void check_row(const Expectation &expectation, size_t n, const std::optional<Value> &wanted,
-                   const Schema &schema, const Row &row, bool is_delete) const;
+                   const Schema &schema, uint32_t position, bool is_delete) const;
+    static void check_bytes(const char *name, uint32_t position, const Value &wanted,
+                            const uint8_t *data, size_t size);
     void check_meta(const Expectation &expectation, size_t n, const ovstage_read_group_t &group);
     void wait(Op &op);
     void poll(Op &op);
@@ -434,6 +481,7 @@ class Runner
     void check_held(uint32_t pick);
     void floor(const Step &step);
     void wait_step(const Step &step);
+    void new_query(size_t index);
     void step(const Step &step);
     void look_at_segments();
     void close();

@@ -54,9 +54,12 @@ Expectation Runner::expect(const Step &step, const Snapshot *snapshot)
     expectation.settled = quiet_;
     const Finder known = known_of(step);
     expectation.must_fail = known == Finder::failed;
+    // What records an event comes behind those that did before.
+    const bool has_turn = step.placing.is_given && step.placing.event >= 0;
     expectation.judged_at_once =
         known == Finder::ready &&
-        (quiet_ || std::count(expectation.open.begin(), expectation.open.end(), false) == 0);
+        (quiet_ ||
+         (!has_turn && std::count(expectation.open.begin(), expectation.open.end(), false) == 0));
     expectation.fetched_at_once = !step.later;
     // With nothing going on it may be asked what is known, else it may change meanwhile.
     if (step.is_range && model_.merged_at_most() != 0)
@@ -94,15 +97,11 @@ void Runner::read(const Step &step, const Snapshot *snapshot)
     read.expectation = expect(step, snapshot);
     read.hold = step.hold;
     read.release_first = step.release_read_first;
-    std::vector<ovx_token_t> tokens;
-    for (int name : step.names)
-        tokens.push_back(client_.tokens[static_cast<size_t>(name)]);
-    const ovstage_query_handle_t query = client_.query_of(step);
-    const ovstage_enqueue_result_t result =
-        snapshot ? flyrail_snapshot_read(client_.instance, snapshot->handle, query, tokens.data(),
-                                         tokens.size(), &read.handle)
-                 : ovstage_read_attributes(client_.instance, query, tokens.data(), tokens.size(),
-                                           {step.start, step.ordinal, step.is_range}, &read.handle);
+    read.placing = step.placing;
+    read.on_device = step.placing.is_given ? step.placing.event < 0 : is_on_device(step.names);
+    const ovstage_enqueue_result_t result = snapshot
+                                                ? client_.read(step, snapshot->handle, &read.handle)
+                                                : client_.read(step, &read.handle);
     const Expectation &expectation = read.expectation;
     if (is_unsupported(step) && !is_full(result.status)) {
         check_unsupported(result, expectation.may_violate);
@@ -115,6 +114,7 @@ void Runner::read(const Step &step, const Snapshot *snapshot)
             fail("a read that must see an unsealed change was accepted with nothing to wait for");
         const bool was_quiet = quiet_;
         Op &op = accepted(result, false);
+        op.on_device = read.on_device;
         op.may_fail = expectation.may_be_gone || expectation.may_violate ||
                       std::count(expectation.open.begin(), expectation.open.end(), true) != 0;
         if (expectation.must_fail)
@@ -234,8 +234,8 @@ void Runner::fetch_all(Read &read)
 {
     const Expectation &expectation = read.expectation;
     Seen seen;
-    std::vector<ovstage_read_group_t> groups;
-    tasks_.let_go();
+    std::vector<Held> groups;
+    let_go(read.on_device);
     for (;;) {
         ovstage_read_group_t group;
         ovstage_api_status_t status = ovstage_fetch_read_next(client_.instance, read.handle,
@@ -251,8 +251,11 @@ void Runner::fetch_all(Read &read)
             fetch_failed(expectation, status);
             return;
         }
-        groups.push_back(group);
-        check_group(expectation, group, seen);
+        groups.emplace_back();
+        groups.back().group = group;
+        groups.back().placing = read.placing;
+        groups.back().keeps = read.hold;
+        check_group(expectation, groups.back(), seen);
     }
     if (expectation.must_fail)
         fail("a read succeeded whose query's filter failed");
@@ -262,32 +265,38 @@ void Runner::fetch_all(Read &read)
         ovstage_release_read(client_.instance, read.handle);
         read.handle = 0;
     }
-    for (const ovstage_read_group_t &group : groups) {
-        held_.push_back({group, bytes_of(group)});
-        if (!read.hold)
+    const bool stays = devices_ && devices_->has_stalled() && read.placing.is_given;
+    for (Held &held : groups) {
+        if (!held.taken)
+            held.bytes = bytes_of(held.group);
+        held_.push_back(held);
+        if (!read.hold && !stays)
             check_held(static_cast<uint32_t>(held_.size()) - 1);
     }
 }
 
 void Runner::check_row(const Expectation &expectation, size_t n, const std::optional<Value> &wanted,
-                       const Schema &schema, const Row &row, bool is_delete) const
+                       const Schema &schema, uint32_t position, bool is_delete) const
 {
     const char *name = names[expectation.names[n]].text;
     if (!wanted)
-        fail("'", name, "' of position ", row.position, " must be absent");
+        fail("'", name, "' of position ", position, " must be absent");
     if (wanted->is_delete != is_delete)
-        fail("'", name, "' of position ", row.position, is_delete ? " is" : " must be",
-             " a tombstone");
+        fail("'", name, "' of position ", position, is_delete ? " is" : " must be", " a tombstone");
     const bool same = is_delete ? wanted->schema.semantic == schema.semantic &&
                                       wanted->schema.is_array == schema.is_array
                                 : wanted->schema == schema;
     if (!same)
-        fail("'", name, "' of position ", row.position, " has schema ", schema.text(), ", must be ",
+        fail("'", name, "' of position ", position, " has schema ", schema.text(), ", must be ",
              wanted->schema.text());
-    if (wanted->bytes != Bytes(row.data, row.data + row.size))
-        fail("'", name, "' of position ", row.position, " is ", hex(row.data, row.size),
-             ", must be ", hex(wanted->bytes.data(), wanted->bytes.size()), " of ordinal ",
-             wanted->ordinal);
+}
+
+void Runner::check_bytes(const char *name, uint32_t position, const Value &wanted,
+                         const uint8_t *data, size_t size)
+{
+    if (wanted.bytes != Bytes(data, data + size))
+        fail("'", name, "' of position ", position, " is ", hex(data, size), ", must be ",
+             hex(wanted.bytes.data(), wanted.bytes.size()), " of ordinal ", wanted.ordinal);
 }
 
 void Runner::check_meta(const Expectation &expectation, size_t n, const ovstage_read_group_t &group)
@@ -312,9 +321,9 @@ void Runner::check_meta(const Expectation &expectation, size_t n, const ovstage_
         layouts_[attribute] = {model_.topology(attribute), generation};
 }
 
-void Runner::check_group(const Expectation &expectation, const ovstage_read_group_t &group,
-                         Seen &seen)
+void Runner::check_group(const Expectation &expectation, Held &held, Seen &seen)
 {
+    const ovstage_read_group_t &group = held.group;
     size_t n = 0;
     while (n < expectation.names.size() &&
            client_.tokens[static_cast<size_t>(expectation.names[n])] != group.attribute)
@@ -329,7 +338,10 @@ void Runner::check_group(const Expectation &expectation, const ovstage_read_grou
     const int attribute = names[expectation.names[n]].attribute;
     Schema schema, of_rows;
     Ordinal newest = 0;
-    for (const Row &row : client_.rows_of(group, client_.paths_of(expectation.prims), schema)) {
+    if (lies_on_device(group))
+        take(held);
+    for (const Row &row :
+         client_.rows_of(group, client_.paths_of(expectation.prims), schema, held.placing)) {
         if (!seen.rows.insert({static_cast<int>(n), row.position}).second)
             fail("position ", row.position, " comes twice");
         // Above the accepted floor it shows what was sealed when it was judged: what the group
@@ -338,7 +350,12 @@ void Runner::check_group(const Expectation &expectation, const ovstage_read_grou
                                                          expectation.start, expectation.ordinal,
                                                          group.meta.attribute_write_floor_ordinal)
                                           : expectation.rows[n][row.position];
-        check_row(expectation, n, wanted, schema, row, group.is_delete);
+        check_row(expectation, n, wanted, schema, row.position, group.is_delete);
+        if (held.taken)
+            held.rows.push_back({row.position, *wanted});
+        else if (!group.is_delete)
+            check_bytes(names[expectation.names[n]].text, row.position, *wanted, row.data,
+                        row.size);
         newest = std::max(newest, wanted->ordinal);
         of_rows = wanted->schema;
     }
@@ -358,7 +375,9 @@ void Runner::check_held(uint32_t pick)
     size_t index = pick % held_.size();
     Held held = held_[index];
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(index));
-    if (bytes_of(held.group) != held.bytes)
+    if (held.taken)
+        look_at_again(held);
+    else if (bytes_of(held.group) != held.bytes)
         fail("a held group changed");
     ovstage_api_status_t status = ovstage_release_group(client_.instance, &held.group);
     if (status != OVSTAGE_OK)

@@ -38,9 +38,10 @@ void Runner::let_go_of_payloads(Op &op)
 {
     op.waited = true;
     for (auto &payload : op.payloads)
-        payload->scribble_rows();
+        payload->scribble_rows(op.placing);
     for (auto &[fate, adoptable] : op.fates) {
-        if (fate->deleted > 1 || (!adoptable && fate->deleted != 1))
+        const bool may_be_read = adoptable || op.placing.is_given;
+        if (fate->deleted > 1 || (!may_be_read && fate->deleted != 1))
             fail("op ", op.id, " is complete and a managed tensor was deleted ",
                  fate->deleted.load(), " times");
     }
@@ -50,9 +51,9 @@ void Runner::completed(Op &op, const ovstage_op_wait_result_t &out)
 {
     const bool failed = among_errors(op, out);
     ovx_string_t text = ovstage_get_last_op_error(client_.instance, op.id);
+    op.text = std::string(text.ptr ? text.ptr : "", text.length);
     if (failed != op.fails && !op.may_fail)
-        fail("op ", op.id, failed ? " failed: " : " must fail",
-             failed ? std::string(text.ptr ? text.ptr : "", text.length) : std::string());
+        fail("op ", op.id, failed ? " failed: " : " must fail", op.text);
     if (failed != (text.length != 0))
         fail("op ", op.id, failed ? " failed without a text" : " did not fail, but has a text");
     op.fails = failed;
@@ -114,7 +115,7 @@ void Runner::wait(Op &op)
 {
     if (op.waited || op.released)
         return;
-    tasks_.let_go();
+    let_go(op.on_device);
     ovstage_op_wait_result_t out{};
     ovstage_api_status_t status =
         ovstage_wait_op(client_.instance, op.id, OVSTAGE_TIMEOUT_INFINITE, &out);
@@ -141,7 +142,7 @@ void Runner::poll(Op &op)
 
 void Runner::wait_all(uint32_t pick)
 {
-    tasks_.let_go();
+    let_go(false);
     if (pick % 3 == 0) {
         std::vector<ovstage_op_id_t> ids;
         for (auto &op : ops_) {
@@ -167,6 +168,7 @@ void Runner::wait_all(uint32_t pick)
     for (int a = 0; a < attribute_count; a++)
         executed_floors_[static_cast<size_t>(a)] = model_.floor(a);
     quiet_ = true;
+    let_taken_go();
 }
 
 // Up to the accepted floor it ends, above it nothing ends it.
@@ -181,7 +183,7 @@ void Runner::wait_floor(const Step &step)
             fail("waiting for floor ", floor + 1, " above the accepted one answers ", status);
         return;
     }
-    tasks_.let_go();
+    let_go(false);
     ovstage_api_status_t status =
         flyrail_wait_floor(client_.instance, token, floor, OVSTAGE_TIMEOUT_INFINITE);
     if (status != OVSTAGE_OK)

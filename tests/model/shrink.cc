@@ -219,6 +219,12 @@ void Shrinker::make_plain(size_t index)
         change_step(index, [e](Step &step) {
             return std::exchange(step.entries[e].device, kDLCPU) != kDLCPU;
         });
+        change_step(index, [e](Step &step) {
+            return std::exchange(step.entries[e].origin.awaits, Awaits::stream) != Awaits::stream;
+        });
+        change_step(index, [e](Step &step) {
+            return std::exchange(step.entries[e].origin.on_device, false);
+        });
         change_step(index,
                     [e](Step &step) { return std::exchange(step.entries[e].has_mask, false); });
         change_step(index, [e](Step &step) { return std::exchange(step.entries[e].fits, false); });
@@ -231,6 +237,11 @@ void Shrinker::make_plain(size_t index)
         step.start = 0;
         return std::exchange(step.is_range, false);
     });
+    change_step(index, [](Step &step) {
+        return step.what == Do::read && std::exchange(step.placing.is_given, false);
+    });
+    change_step(index, [](Step &step) { return std::exchange(step.placing.stream, -1) >= 0; });
+    change_step(index, [](Step &step) { return std::exchange(step.placing.event, -1) >= 0; });
     change_step(index, [](Step &step) { return std::exchange(step.hold, false); });
     change_step(index, [](Step &step) { return std::exchange(step.later, false); });
     change_step(index, [](Step &step) { return std::exchange(step.release_read_first, false); });

@@ -1,0 +1,291 @@
+#include "tests/model/devices.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/process.h"
+#include "runtime/device/provider.h"
+#include "tests/model/runner_parts.h"
+
+namespace model
+{
+
+namespace
+{
+
+void ok(fr_cu_result result, const char *what)
+{
+    if (result != FR_CU_SUCCESS)
+        fail("the client's ", what, " answers ", result);
+}
+
+struct Arguments {
+    fr_cu_device_ptr address;
+    uint64_t host, size;
+
+    explicit Arguments(void **arguments)
+    {
+        std::memcpy(&address, arguments[0], sizeof(address));
+        std::memcpy(&host, arguments[1], sizeof(host));
+        std::memcpy(&size, arguments[2], sizeof(size));
+    }
+    uint8_t *bytes() const
+    {
+        return reinterpret_cast<uint8_t *>(host);
+    }
+};
+
+void give_kernel(fr_sim_launch *launch, void **arguments)
+{
+    const Arguments given(arguments);
+    if (void *to = fr_sim_write(launch, given.address, given.size))
+        std::memcpy(to, given.bytes(), given.size);
+}
+
+void take_kernel(fr_sim_launch *launch, void **arguments)
+{
+    const Arguments given(arguments);
+    if (const void *from = fr_sim_read(launch, given.address, given.size))
+        std::memcpy(given.bytes(), from, given.size);
+}
+
+fr_sim_options options_of(uint64_t seed)
+{
+    fr_sim_options options = fr_sim_default_options();
+    options.device_count = Devices::count;
+    options.seed = seed;
+    options.mode = seed % 4 == 0 ? FR_SIM_LAZY : seed % 16 == 1 ? FR_SIM_EAGER : FR_SIM_RANDOM;
+    return options;
+}
+
+template <typename Item> Item &number(std::vector<Item> &items, int pick)
+{
+    return items[static_cast<size_t>(pick) % items.size()];
+}
+template <typename Item> const Item &number(const std::vector<Item> &items, int pick)
+{
+    return items[static_cast<size_t>(pick) % items.size()];
+}
+
+} // namespace
+
+Devices::Devices(uint64_t seed) : cu_(fr_sim_driver()), random_(seed)
+{
+    const uint32_t sizes[] = {8, 8, 8};
+    const fr_sim_options options = options_of(seed);
+    fr_sim_open(&options);
+    if (!fr_sim_register_kernel("model_give", give_kernel, 3, sizes) ||
+        !fr_sim_register_kernel("model_take", take_kernel, 3, sizes) || !fr_device_provider ||
+        !fr_cuda_use_driver(cu_))
+        fail("the simulated driver cannot be used");
+    ok(cu_->cuInit(0), "cuInit");
+    for (int device = 0; device < count; device++)
+        open(device);
+    enter(0);
+    alive_ = fr_sim_check_leaks(false);
+}
+
+void Devices::open(int number)
+{
+    fr_cu_module module = nullptr;
+    Device made;
+    ok(cu_->cuDevicePrimaryCtxRetain(&made.context, number), "cuDevicePrimaryCtxRetain");
+    ok(cu_->cuCtxSetCurrent(made.context), "cuCtxSetCurrent");
+    ok(cu_->cuModuleLoadDataEx(&module, ".version 7.0\n", 0, nullptr, nullptr),
+       "cuModuleLoadDataEx");
+    ok(cu_->cuModuleGetFunction(&made.give, module, "model_give"), "cuModuleGetFunction");
+    ok(cu_->cuModuleGetFunction(&made.take, module, "model_take"), "cuModuleGetFunction");
+    for (int k = 0; k <= streams; k++) {
+        const std::string name = k < streams ? "client " + std::to_string(k) : "reader";
+        fr_cu_stream stream = nullptr;
+        ok(cu_->cuStreamCreateWithPriority(&stream, FR_CU_STREAM_NON_BLOCKING, 0),
+           "cuStreamCreate");
+        fr_sim_name_stream(stream, (name + " of " + std::to_string(number)).c_str());
+        if (k == streams) {
+            made.reader = stream;
+            continue;
+        }
+        made.streams.push_back(stream);
+        all_.push_back(stream);
+    }
+    for (int k = 0; k < events; k++)
+        made.events.push_back(event());
+    devices_.push_back(made);
+}
+
+Devices::~Devices()
+{
+    fr_sim_close();
+    (void)fr_cuda_use_driver(nullptr);
+}
+
+// Its context is current from here on.
+const Devices::Device &Devices::enter(int pick) const
+{
+    const Device &device = number(devices_, pick);
+    ok(cu_->cuCtxSetCurrent(device.context), "cuCtxSetCurrent");
+    return device;
+}
+
+fr_cu_event Devices::event() const
+{
+    fr_cu_event made = nullptr;
+    ok(cu_->cuEventCreate(&made, FR_CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    return made;
+}
+
+void Devices::copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address,
+                   Bytes &bytes, size_t size) const
+{
+    auto host = reinterpret_cast<uint64_t>(bytes.data());
+    uint64_t size_bytes = size;
+    void *arguments[] = {&address, &host, &size_bytes};
+    ok(cu_->cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
+       "cuLaunchKernel");
+}
+
+void Devices::wait_for(const Device &device, fr_cu_stream stream, const Placing &placing) const
+{
+    if (placing.is_given && placing.event >= 0)
+        ok(cu_->cuStreamWaitEvent(stream, number(device.events, placing.event), 0),
+           "cuStreamWaitEvent");
+}
+
+ovstage_placement_t Devices::placement(const Placing &placing) const
+{
+    const Device &device = number(devices_, placing.device);
+    ovstage_placement_t made = OVSTAGE_PLACEMENT_INIT;
+    made.device = {kDLCUDA, placing.device % count};
+    if (placing.stream >= 0)
+        made.stream = reinterpret_cast<uintptr_t>(number(device.streams, placing.stream));
+    if (placing.event >= 0)
+        made.availability_event = reinterpret_cast<uintptr_t>(number(device.events, placing.event));
+    return made;
+}
+
+fr_cu_device_ptr Devices::give(const Bytes &rows, const Origin &origin)
+{
+    const Device &device = enter(origin.device);
+    Source source = {0, event(), std::make_unique<Bytes>(rows)};
+    ok(cu_->cuMemAlloc(&source.address, rows.size()), "cuMemAlloc");
+    fr_sim_name_memory(source.address, "source");
+    copy(device.give, number(device.streams, origin.stream), source.address, *source.bytes,
+         rows.size());
+    ok(cu_->cuEventRecord(source.produced, number(device.streams, origin.stream)), "cuEventRecord");
+    const fr_cu_device_ptr address = source.address;
+    sources_.push_back(std::move(source));
+    return address;
+}
+
+ovstage_cuda_sync_t Devices::sync(const Origin &origin)
+{
+    const Device &device = enter(origin.device);
+    fr_cu_stream stream = number(device.streams, origin.stream);
+    ovstage_cuda_sync_t sync{};
+    if (origin.awaits == Awaits::nothing && !has_stalled()) {
+        ok(cu_->cuStreamSynchronize(stream), "cuStreamSynchronize");
+        return sync;
+    }
+    if (origin.awaits != Awaits::event)
+        sync.stream = reinterpret_cast<uintptr_t>(stream);
+    if (origin.awaits != Awaits::stream) {
+        sync.wait_event = reinterpret_cast<uintptr_t>(sources_.back().produced);
+    }
+    return sync;
+}
+
+void Devices::scribble(fr_cu_device_ptr source, size_t size, const Placing &placing,
+                       bool behind_event)
+{
+    const Device &device = enter(placing.device);
+    fr_cu_stream stream = device.streams[random_() % device.streams.size()];
+    if (behind_event)
+        wait_for(device, stream, placing);
+    const auto has_address = [&](const Source &one) { return one.address == source; };
+    const auto made = std::find_if(sources_.begin(), sources_.end(), has_address);
+    ok(cu_->cuStreamWaitEvent(stream, made->produced, 0), "cuStreamWaitEvent");
+    sources_.push_back({0, nullptr, std::make_unique<Bytes>(size, uint8_t{0xEE})});
+    copy(device.give, stream, source, *sources_.back().bytes, size);
+}
+
+std::shared_ptr<Taken> Devices::take(const void *from, size_t size, const Placing &placing)
+{
+    const Device &device = enter(placing.device);
+    auto taken = std::make_shared<Taken>();
+    taken->bytes.resize(size);
+    wait_for(device, device.reader, placing);
+    if (size > 0)
+        copy(device.take, device.reader, reinterpret_cast<fr_cu_device_ptr>(from), taken->bytes,
+             size);
+    taken_.push_back(taken);
+    return taken;
+}
+
+void Devices::wait_for_taken()
+{
+    if (taken_.empty())
+        return;
+    let_all_run();
+    for (const Device &device : devices_)
+        ok(cu_->cuStreamSynchronize(device.reader), "cuStreamSynchronize");
+    taken_.clear();
+}
+
+void Devices::stall(uint32_t pick)
+{
+    fr_cu_stream stream = all_[pick % all_.size()];
+    if (std::find(stalled_.begin(), stalled_.end(), stream) != stalled_.end())
+        return;
+    stalled_.push_back(stream);
+    fr_sim_hold(stream, true);
+}
+
+void Devices::let_run(uint32_t pick)
+{
+    if (stalled_.empty())
+        return;
+    const auto at = static_cast<std::ptrdiff_t>(pick % stalled_.size());
+    fr_sim_hold(stalled_[static_cast<size_t>(at)], false);
+    stalled_.erase(stalled_.begin() + at);
+}
+
+void Devices::let_all_run()
+{
+    while (!stalled_.empty())
+        let_run(static_cast<uint32_t>(random_()));
+}
+
+std::string Devices::reports()
+{
+    std::string all;
+    for (uint64_t k = 0; fr_sim_report(k) && k < 5; k++)
+        all += std::string("\n") + fr_sim_report(k);
+    return all;
+}
+
+std::string Devices::faults()
+{
+    let_all_run();
+    std::string all;
+    if (!fr_sim_drain())
+        all = "work of the devices is left that cannot run";
+    all += reports();
+    if (!all.empty())
+        return all; // a device may be lost
+    for (const Source &source : sources_) {
+        if (source.address == 0)
+            continue;
+        ok(cu_->cuMemFree(source.address), "cuMemFree");
+        ok(cu_->cuEventDestroy(source.produced), "cuEventDestroy");
+    }
+    sources_.clear();
+    const uint64_t alive = fr_sim_check_leaks(false);
+    if (alive != alive_) {
+        (void)fr_sim_check_leaks(true);
+        all = std::to_string(alive) + " objects are left, must be " + std::to_string(alive_);
+        all += reports();
+    }
+    return all;
+}
+
+} // namespace model

@@ -1,0 +1,91 @@
+// What the client of a program has on devices: the simulated driver, streams that may stall,
+// events, the sources of its writes, and what it has read back.
+#ifndef FR_TESTS_MODEL_DEVICES_H
+#define FR_TESTS_MODEL_DEVICES_H
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <ovstage/ovstage_api/experimental/ovstage_placement_extension.h>
+
+#include "tests/model/program.h"
+#include "tests/sim/sim.h"
+
+namespace model
+{
+
+// What was on a device, once the stream of its reader has come to it.
+struct Taken {
+    Bytes bytes;
+};
+
+class Devices
+{
+  public:
+    static constexpr int count = 2, streams = 4, events = 3; // streams and events: of each
+
+    // The orders in which work runs are the seed's.
+    explicit Devices(uint64_t seed);
+    Devices(const Devices &) = delete;
+    Devices &operator=(const Devices &) = delete;
+    ~Devices();
+
+    ovstage_placement_t placement(const Placing &placing) const;
+    // A source of a write, with rows that its stream writes.
+    fr_cu_device_ptr give(const Bytes &rows, const Origin &origin);
+    // For who reads the source that was given last.
+    ovstage_cuda_sync_t sync(const Origin &origin);
+    // Other bytes are written over a source of a write, behind its event if it has one.
+    void scribble(fr_cu_device_ptr source, size_t size, const Placing &placing, bool behind_event);
+    // Begins to read what a group shows, behind the event if there is one. It is there after
+    // wait_for_taken, and the group must stay until then.
+    std::shared_ptr<Taken> take(const void *from, size_t size, const Placing &placing);
+    void wait_for_taken();
+
+    void stall(uint32_t pick);
+    void let_run(uint32_t pick);
+    void let_all_run();
+    bool has_stalled() const
+    {
+        return !stalled_.empty();
+    }
+    // When the instance is gone: what the simulator has to say, or nothing.
+    std::string faults();
+    // What it has to say so far.
+    static std::string reports();
+
+  private:
+    struct Device {
+        fr_cu_context context = nullptr;
+        fr_cu_function give = nullptr, take = nullptr;
+        std::vector<fr_cu_stream> streams;
+        std::vector<fr_cu_event> events;
+        fr_cu_stream reader = nullptr;
+    };
+    struct Source {
+        fr_cu_device_ptr address; // 0: bytes alone
+        fr_cu_event produced;
+        std::unique_ptr<Bytes> bytes;
+    };
+
+    const fr_cuda_driver *cu_;
+    std::mt19937_64 random_;
+    std::vector<Device> devices_;
+    std::vector<fr_cu_stream> all_, stalled_;
+    std::vector<Source> sources_;
+    std::vector<std::shared_ptr<Taken>> taken_;
+    uint64_t alive_ = 0;
+
+    void open(int number);
+    const Device &enter(int number) const;
+    fr_cu_event event() const;
+    void copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address, Bytes &bytes,
+              size_t size) const;
+    void wait_for(const Device &device, fr_cu_stream stream, const Placing &placing) const;
+};
+
+} // namespace model
+
+#endif

@@ -1,0 +1,184 @@
+// Programs with values on devices. Their steps are those of the others; what concerns attributes of
+// devices is changed into what the library supports there.
+#include <algorithm>
+
+#include "tests/model/devices.h"
+#include "tests/model/generate.h"
+#include "tests/model/placed.h"
+
+namespace model
+{
+
+// Some attributes lie on a device, each with one schema for its keys.
+void Generator::choose_homes()
+{
+    program_.homes.assign(recorded_attribute_count, -1);
+    for (int a = 0; a < recorded_attribute_count; a++) {
+        if (!may_lie_on_device(a) || (a > 0 && chance(40)))
+            continue;
+        program_.homes[static_cast<size_t>(a)] = static_cast<int>(below(placed_devices));
+        schema_of_[static_cast<size_t>(a)] = static_cast<int>(below(fixed_schemas));
+    }
+}
+
+Placing Generator::placing(int device)
+{
+    Placing placing;
+    placing.is_given = true;
+    placing.device = device;
+    if (chance(40))
+        placing.stream = static_cast<int>(below(Devices::streams));
+    if (chance(70))
+        placing.event = static_cast<int>(below(Devices::events));
+    return placing;
+}
+
+void Generator::put_on_device(EntryStep &entry, int device)
+{
+    // Whose pointer or device is refused goes by where a write is placed.
+    if (entry.defect == Defect::cuda_device || entry.defect == Defect::unknown_device)
+        entry.defect = Defect::negative_shape;
+    if (chance(25))
+        return; // rows of the host
+    entry.origin.on_device = true;
+    entry.origin.device = device;
+    entry.origin.stream = static_cast<int>(below(Devices::streams));
+    entry.origin.awaits = static_cast<Awaits>(below(static_cast<uint32_t>(Awaits::last_awaits)));
+    if (entry.owner == Owner::managed_copied)
+        entry.owner = Owner::managed;
+}
+
+// False: it cannot be done there.
+bool Generator::place(Step &step)
+{
+    if (!takes_devices(program_, step))
+        return false;
+    if (step.what == Do::read) {
+        if (chance(60) && may_be_read_on_device(step.names, arrays_))
+            step.placing = placing(static_cast<int>(below(placed_devices)));
+        return true;
+    }
+    if (step.what != Do::write || step.entries.empty())
+        return true;
+    const EntryStep first = step.entries[0];
+    step.entries.erase(std::remove_if(step.entries.begin(), step.entries.end(),
+                                      [&](const EntryStep &entry) {
+                                          return !may_go_together(program_, first, entry);
+                                      }),
+                       step.entries.end());
+    const int attribute = names[first.name].attribute;
+    if (!is_home_device(program_, attribute))
+        return true;
+    if (step.by_rows || step.mode > FLYRAIL_WRITE_INSERT)
+        return false; // calls of our own have no placement
+    step.placing = placing(program_.homes[static_cast<size_t>(attribute)]);
+    for (EntryStep &entry : step.entries)
+        put_on_device(entry, step.placing.device);
+    return true;
+}
+
+void Generator::add_placed(Step (Generator::*one)())
+{
+    Step step = (this->*one)();
+    while (!place(step))
+        step = (this->*one)();
+    program_.steps.push_back(step);
+}
+
+// Its prims are all there from the beginning in most programs: what is new comes in one order.
+void Generator::make_first_rows()
+{
+    for (int name = 0; name < plain_name_count; name++) {
+        const int attribute = names[name].attribute;
+        if (!is_home_device(program_, attribute) || chance(15))
+            continue;
+        Step step = plain_write(name, chance(90) ? 0 : 1 + below(1000));
+        step.ordinal = 1;
+        (void)place(step);
+        program_.steps.push_back(step);
+    }
+    Step seal;
+    seal.what = Do::advance;
+    seal.ordinal = 1;
+    program_.steps.push_back(seal);
+    if (chance(70))
+        program_.steps.push_back(settle());
+    now_ = 2;
+}
+
+Step Generator::stall()
+{
+    Step step;
+    step.what = chance(50) ? Do::stall : Do::let_run;
+    step.pick = below(1000);
+    return step;
+}
+
+Program Generator::make_placed()
+{
+    const bool is_steady = chance(20);
+    program_.settings = settings();
+    program_.settings.op_limit = 0;
+    program_.prim_count = 1 + static_cast<int>(below(chance(85) ? 8 : chance(80) ? 80 : 400));
+    single_schema_ = true;
+    deletes_ = chance(50);
+    maps_ = chance(20);
+    structure_ = chance(20);
+    snapshots_ = chance(30);
+    extended_ = chance(10);
+    discards_ = chance(20);
+    small_values_ = chance(30);
+    choose_schemas();
+    choose_homes();
+    for (int a = 0; a < recorded_attribute_count; a++) {
+        if (!may_be_placed(schemas[schema_of_[static_cast<size_t>(a)]]))
+            arrays_.insert(a);
+    }
+    for (uint32_t q = 2 + below(4); q > 0; q--)
+        add_query();
+    add_query_of_all();
+    if (chance(80))
+        make_first_rows();
+    if (is_steady)
+        make_placed_frames(5 + below(15));
+    for (uint32_t length = is_steady ? 0 : 8 + below(50); length > 0; length--) {
+        if (chance(15))
+            program_.steps.push_back(stall());
+        add_placed(&Generator::some_step);
+    }
+    return program_;
+}
+
+// Written, sealed and read, one frame after the other.
+void Generator::make_placed_frames(uint32_t frames)
+{
+    for (; frames > 0; frames--) {
+        if (chance(30))
+            program_.steps.push_back(stall());
+        for (uint32_t n = 1 + below(3); n > 0; n--) {
+            Step step = plain_write(some_name(), chance(50) ? 0 : 1 + below(1000));
+            step.ordinal = now_;
+            if (place(step))
+                program_.steps.push_back(step);
+        }
+        if (chance(30)) {
+            add_placed(&Generator::write);
+            program_.steps.back().ordinal = now_;
+        }
+        Step seal;
+        seal.what = Do::advance;
+        seal.ordinal = now_++;
+        program_.steps.push_back(seal);
+        for (uint32_t n = below(3); n > 0; n--)
+            add_placed(&Generator::read);
+        if (chance(30))
+            add_placed(&Generator::some_step);
+    }
+}
+
+Program generate_placed(uint64_t seed)
+{
+    return Generator(seed).make_placed();
+}
+
+} // namespace model

@@ -1,0 +1,138 @@
+// What differs of values on devices: their reads come later than the calls, their streams may
+// stall, and not all writes are supported yet.
+#include <algorithm>
+
+#include "tests/model/runner_parts.h"
+
+namespace model
+{
+
+// --- writes ---
+
+// Keys that are sealed lie where they lie; new ones may not meet others in each order.
+bool Runner::has_places(const Step &step) const
+{
+    const std::vector<int> &prims = client_.prims_of(step);
+    return std::all_of(step.entries.begin(), step.entries.end(), [&](const EntryStep &entry) {
+        const int attribute = names[entry.name].attribute;
+        const Ordinal sealed = executed_floors_[static_cast<size_t>(attribute)];
+        return std::all_of(prims.begin(), prims.end(), [&](int prim) {
+            return model_.had_schema(attribute, prim, stored(entry.name, entry.schema), sealed);
+        });
+    });
+}
+
+// Which of several entries is not supported could not be told.
+void Runner::write_placed(const Step &step, Finder known)
+{
+    if (has_places(step)) {
+        write_fitted(step, known);
+        return;
+    }
+    Step first = step;
+    first.entries.resize(1);
+    write_fitted(first, known);
+}
+
+// What the last op does, which writes new keys, is known when it is done.
+bool Runner::is_unsupported_there(const Step &step)
+{
+    Op &op = *ops_.back();
+    if (op.fails || has_places(step))
+        return false;
+    op.may_fail = true;
+    wait(op);
+    if (op.fails && op.text.find("new keys of a column on a device") == std::string::npos)
+        fail("a write of new keys failed: ", op.text);
+    refused_keys_ += op.fails;
+    return op.fails;
+}
+
+// --- streams that stall ---
+
+bool Runner::is_on_device(const std::vector<int> &some) const
+{
+    return std::any_of(some.begin(), some.end(),
+                       [&](int name) { return is_home_device(program_, names[name].attribute); });
+}
+
+// Some op is not complete before a device is.
+bool Runner::awaits_device() const
+{
+    return std::any_of(ops_.begin(), ops_.end(),
+                       [](const auto &op) { return op->on_device && !op->waited; });
+}
+
+// Before somebody waits. What has an event is complete, and found by others, while its streams
+// stall.
+void Runner::let_go(bool for_device)
+{
+    tasks_.let_go();
+    if (devices_ && (for_device || awaits_device()))
+        devices_->let_all_run();
+}
+
+void Runner::stall(const Step &step)
+{
+    if (!devices_)
+        return;
+    if (step.what == Do::stall)
+        devices_->stall(step.pick);
+    else
+        devices_->let_run(step.pick);
+}
+
+// So many may wait for producers in streams of the stage.
+void Runner::count_stalled(const Step &step)
+{
+    constexpr uint32_t most = 12;
+    stalled_for_ = devices_->has_stalled() ? stalled_for_ + step.placing.is_given : 0;
+    if (stalled_for_ > most)
+        devices_->let_all_run();
+}
+
+// --- groups ---
+
+void Runner::take(Held &held)
+{
+    const DLTensor &tensor = held.group.data.tensors[0];
+    const size_t width = size_t{tensor.dtype.lanes} * tensor.dtype.bits / 8;
+    held.taken = devices_->take(tensor.data, held.group.prims.count * width, held.placing);
+}
+
+// What was taken is there from here on.
+void Runner::look_at(Held &held)
+{
+    if (!held.taken)
+        return;
+    devices_->wait_for_taken();
+    const size_t width = held.taken->bytes.size() / held.group.prims.count;
+    for (size_t k = 0; k < held.rows.size(); k++)
+        check_bytes(client_.text_of_token(held.group.attribute)->c_str(), held.rows[k].position,
+                    held.rows[k].wanted, held.taken->bytes.data() + k * width, width);
+    held.rows.clear();
+}
+
+void Runner::look_at_again(Held &held)
+{
+    look_at(held);
+    if (!held.keeps)
+        return;
+    const Bytes before = held.taken->bytes;
+    held.placing.event = -1; // it is there
+    take(held);
+    devices_->wait_for_taken();
+    if (held.taken->bytes != before)
+        fail("a held group of a device changed");
+}
+
+// Those that nobody holds any longer than they must be.
+void Runner::let_taken_go()
+{
+    for (size_t k = held_.size(); k-- > 0;) {
+        if (held_[k].taken && !held_[k].keeps)
+            check_held(static_cast<uint32_t>(k));
+    }
+}
+
+} // namespace model

@@ -14,10 +14,14 @@ uint64_t fr_cuda_memory_bytes(const fr_device *device)
 
 /* --- The way in and out. --- */
 
-static void pop(const fr_cuda_driver *driver)
+/* A failure may be that of earlier work: popped once more only if it is still there. */
+static void pop(const fr_device *device)
 {
-    fr_cu_context popped = NULL;
-    driver->cuCtxPopCurrent(&popped);
+    const fr_cuda_driver *driver = device->driver;
+    fr_cu_context popped = NULL, current = NULL;
+    if (driver->cuCtxPopCurrent(&popped) != FR_CU_SUCCESS &&
+        driver->cuCtxGetCurrent(&current) == FR_CU_SUCCESS && current == device->context)
+        driver->cuCtxPopCurrent(&popped);
 }
 
 bool fr_cuda_enter(fr_device *device, fr_device_entry *entry, fr_device_fault *fault)
@@ -41,7 +45,7 @@ bool fr_cuda_enter(fr_device *device, fr_device_entry *entry, fr_device_fault *f
     if (!fr_cuda_check(device, "cuThreadExchangeStreamCaptureMode",
                        driver->cuThreadExchangeStreamCaptureMode(&mode), fault)) {
         if (entry->pushed)
-            pop(driver);
+            pop(device);
         return false;
     }
     entry->capture_mode = mode;
@@ -58,7 +62,7 @@ void fr_cuda_leave(fr_device_entry *entry)
 #endif
 #ifndef FR_MUTATE_CUDA_LEAVE_KEEPS_CONTEXT
     if (entry->pushed)
-        pop(driver);
+        pop(entry->device);
 #endif
 }
 
@@ -209,13 +213,17 @@ void fr_cuda_device_trim(fr_device *device)
 }
 
 /* The last reference to a context takes along what is left in it: so a call that fails on the way
- * is no reason to stop. After the end of a device its context stays: nothing of it can be freed. */
+ * is no reason to stop. It need not be ours; so a device that is not entered is tried again. After
+ * the end of a device its context stays: nothing of it can be freed. */
 void fr_cuda_device_stop(fr_device *device)
 {
     fr_device_fault fault;
     fr_device_entry entry;
     const fr_cuda_driver *driver = device->driver;
-    if (fr_cuda_enter(device, &entry, &fault)) {
+    bool entered = false;
+    for (int turn = 0; turn < 2 && !entered; turn++)
+        entered = fr_cuda_enter(device, &entry, &fault);
+    if (entered) {
         if (device->module)
             fr_cuda_note(device, driver->cuModuleUnload(device->module));
         if (device->pool)

@@ -53,8 +53,10 @@ static void fr_opened_close(fr_opened *opened)
     fr_device_fault fault;
     fr_device_entry entry;
     /* Of a device that cannot be entered nothing can be given back but what is the host's: its
-     * calls then do nothing. */
-    bool entered = devices->table->enter(opened->device, &entry, &fault);
+     * calls then do nothing. Once more, since only one call may have failed. */
+    bool entered = false;
+    for (int turn = 0; turn < 2 && !entered; turn++)
+        entered = devices->table->enter(opened->device, &entry, &fault);
     fr_blocks_destroy(opened);
     fr_staging_destroy(opened);
     fr_streams_destroy(opened);

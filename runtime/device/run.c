@@ -163,10 +163,12 @@ bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t s
                         fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    if (opened->devices->table->fill(run->stream, to, value, size_bytes, fault))
-        return true;
-    fr_opened_note(opened, fault);
-    return false;
+    if (!opened->devices->table->fill(run->stream, to, value, size_bytes, fault)) {
+        fr_opened_note(opened, fault);
+        return false;
+    }
+    run->put = true;
+    return true;
 }
 
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)

@@ -75,16 +75,49 @@ static const fr_op_type fr_empty_write_type = {
 
 /* --- the call --------------------------------------------------------------------------------- */
 
+/* Whose streams an entry's cuda_sync names. The payload is not judged (R101): where it names no
+ * device that is there, it is the placement's. */
+static fr_opened *fr_empty_write_source(const fr_write_call *call, uint32_t e)
+{
+    const DLTensor *tensor = fr_payload_tensor(&call->writes[e].data, 0);
+    fr_device_fault none;
+    fr_opened *source = NULL;
+#ifndef FR_MUTATE_DEVICE_NOTHING_LIES_ELSEWHERE
+    if (tensor && tensor->device.device_type == kDLCUDA)
+        source = fr_devices_open(call->device->devices, tensor->device.device_id, &none);
+#else
+    (void)tensor;
+    (void)none;
+#endif
+    return source ? source : call->device;
+}
+
+static bool fr_empty_write_capture_from(const fr_write_call *call, uint32_t e,
+                                        fr_captured *captured, fr_device_fault *fault)
+{
+    fr_opened *source = fr_empty_write_source(call, e);
+    fr_device_entry entry;
+    bool is_there = source == call->device;
+    if (!is_there && !fr_opened_enter(source, &entry, fault))
+        return false;
+    bool done = fr_capture_more(source, call->ordinal, &call->writes[e].data.cuda_sync,
+                                sizeof(*call->writes), 1, captured, fault);
+    if (!is_there)
+        fr_opened_leave(source, &entry);
+    return done;
+}
+
 /* As of any other write: a stream that cannot be used is refused. */
 static bool fr_empty_write_capture(const fr_write_call *call, fr_empty_write *write,
                                    fr_device_fault *fault)
 {
     fr_opened *opened = call->device;
     fr_device_stream stream;
-    return (write->stream == 0 || opened->devices->table->stream_of_client(
-                                      opened->device, write->stream, &stream, fault)) &&
-           fr_capture(opened, call->ordinal, &call->writes->data.cuda_sync, sizeof(*call->writes),
-                      call->count, &write->captured, fault);
+    bool captured = write->stream == 0 || opened->devices->table->stream_of_client(
+                                              opened->device, write->stream, &stream, fault);
+    for (uint32_t e = 0; e < call->count && captured; e++)
+        captured = fr_empty_write_capture_from(call, e, &write->captured, fault);
+    return captured;
 }
 
 static ovstage_api_status_t fr_empty_write_open(const fr_write_call *call, fr_empty_write *write)

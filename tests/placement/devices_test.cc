@@ -325,6 +325,27 @@ TEST_P(Devices, ABatchFromSeveral)
     }
 }
 
+// What a write of no prims waits for lies where its rows would.
+TEST_P(Devices, AWriteOfNothingFromAnotherDevice)
+{
+    client::Stage stage(1);
+    MakeCurrent(0);
+    fr_cu_event event = Event();
+    MakeCurrent(1);
+    fr_cu_stream stalled = Stream("stalled producer");
+    fr_sim_hold(stalled, true);
+    Rows rows = {{3}, {}, 1};
+    rows.source = 1;
+    rows.event = event;
+    stage.finish(WriteOnDevice(stage, stage.query(0), 1, rows, stalled));
+    (void)fr_sim_drain();
+    EXPECT_EQ(cu->cuEventQuery(event), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    fr_sim_hold(stalled, false);
+    EXPECT_TRUE(fr_sim_drain());
+    EXPECT_EQ(cu->cuEventQuery(event), 0u);
+    MakeCurrent(0);
+}
+
 PLACEMENT_ORDERS(Devices);
 
 } // namespace

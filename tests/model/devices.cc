@@ -54,6 +54,7 @@ fr_sim_options options_of(uint64_t seed)
     fr_sim_options options = fr_sim_default_options();
     options.device_count = Devices::count;
     options.seed = seed;
+    options.no_peer_access = seed % 3 == 2;
     options.mode = seed % 4 == 0 ? FR_SIM_LAZY : seed % 16 == 1 ? FR_SIM_EAGER : FR_SIM_RANDOM;
     return options;
 }
@@ -134,6 +135,13 @@ fr_cu_event Devices::event() const
     return made;
 }
 
+fr_cu_event Devices::record(fr_cu_stream stream) const
+{
+    fr_cu_event made = event();
+    ok(cu_->cuEventRecord(made, stream), "cuEventRecord");
+    return made;
+}
+
 void Devices::copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address,
                    Bytes &bytes, size_t size) const
 {
@@ -144,10 +152,11 @@ void Devices::copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr 
        "cuLaunchKernel");
 }
 
-void Devices::wait_for(const Device &device, fr_cu_stream stream, const Placing &placing) const
+void Devices::wait_for(fr_cu_stream stream, const Placing &placing) const
 {
     if (placing.is_given && placing.event >= 0)
-        ok(cu_->cuStreamWaitEvent(stream, number(device.events, placing.event), 0),
+        ok(cu_->cuStreamWaitEvent(
+               stream, number(number(devices_, placing.device).events, placing.event), 0),
            "cuStreamWaitEvent");
 }
 
@@ -166,15 +175,26 @@ ovstage_placement_t Devices::placement(const Placing &placing) const
 fr_cu_device_ptr Devices::give(const Bytes &rows, const Origin &origin)
 {
     const Device &device = enter(origin.device);
-    Source source = {0, event(), std::make_unique<Bytes>(rows)};
+    fr_cu_stream stream = number(device.streams, origin.stream);
+    Source source = {0, nullptr, std::make_unique<Bytes>(rows)};
     ok(cu_->cuMemAlloc(&source.address, rows.size()), "cuMemAlloc");
     fr_sim_name_memory(source.address, "source");
-    copy(device.give, number(device.streams, origin.stream), source.address, *source.bytes,
-         rows.size());
-    ok(cu_->cuEventRecord(source.produced, number(device.streams, origin.stream)), "cuEventRecord");
+    copy(device.give, stream, source.address, *source.bytes, rows.size());
+    source.produced = record(stream);
     const fr_cu_device_ptr address = source.address;
     sources_.push_back(std::move(source));
     return address;
+}
+
+void Devices::fill(void *to, const Bytes &rows, const Origin &origin)
+{
+    const Device &device = enter(origin.device);
+    fr_cu_stream stream = number(device.streams, origin.stream);
+    sources_.push_back({0, nullptr, std::make_unique<Bytes>(rows)});
+    if (!rows.empty())
+        copy(device.give, stream, reinterpret_cast<fr_cu_device_ptr>(to), *sources_.back().bytes,
+             rows.size());
+    sources_.back().produced = record(stream);
 }
 
 ovstage_cuda_sync_t Devices::sync(const Origin &origin)
@@ -194,13 +214,12 @@ ovstage_cuda_sync_t Devices::sync(const Origin &origin)
     return sync;
 }
 
-void Devices::scribble(fr_cu_device_ptr source, size_t size, const Placing &placing,
-                       bool behind_event)
+void Devices::scribble(fr_cu_device_ptr source, size_t size, int number_of_device,
+                       const Placing &placing)
 {
-    const Device &device = enter(placing.device);
+    const Device &device = enter(number_of_device);
     fr_cu_stream stream = device.streams[random_() % device.streams.size()];
-    if (behind_event)
-        wait_for(device, stream, placing);
+    wait_for(stream, placing);
     const auto has_address = [&](const Source &one) { return one.address == source; };
     const auto made = std::find_if(sources_.begin(), sources_.end(), has_address);
     ok(cu_->cuStreamWaitEvent(stream, made->produced, 0), "cuStreamWaitEvent");
@@ -213,7 +232,7 @@ std::shared_ptr<Taken> Devices::take(const void *from, size_t size, const Placin
     const Device &device = enter(placing.device);
     auto taken = std::make_shared<Taken>();
     taken->bytes.resize(size);
-    wait_for(device, device.reader, placing);
+    wait_for(device.reader, placing);
     if (size > 0)
         copy(device.take, device.reader, reinterpret_cast<fr_cu_device_ptr>(from), taken->bytes,
              size);
@@ -255,6 +274,13 @@ void Devices::let_all_run()
         let_run(static_cast<uint32_t>(random_()));
 }
 
+void Devices::finish()
+{
+    let_all_run();
+    for (fr_cu_stream stream : all_)
+        ok(cu_->cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
 std::string Devices::reports()
 {
     std::string all;
@@ -273,10 +299,10 @@ std::string Devices::faults()
     if (!all.empty())
         return all; // a device may be lost
     for (const Source &source : sources_) {
-        if (source.address == 0)
-            continue;
-        ok(cu_->cuMemFree(source.address), "cuMemFree");
-        ok(cu_->cuEventDestroy(source.produced), "cuEventDestroy");
+        if (source.address != 0)
+            ok(cu_->cuMemFree(source.address), "cuMemFree");
+        if (source.produced)
+            ok(cu_->cuEventDestroy(source.produced), "cuEventDestroy");
     }
     sources_.clear();
     const uint64_t alive = fr_sim_check_leaks(false);

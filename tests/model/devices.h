@@ -35,10 +35,12 @@ class Devices
     ovstage_placement_t placement(const Placing &placing) const;
     // A source of a write, with rows that its stream writes.
     fr_cu_device_ptr give(const Bytes &rows, const Origin &origin);
-    // For who reads the source that was given last.
+    // Rows are written over what is there, which stays until they are.
+    void fill(void *to, const Bytes &rows, const Origin &origin);
+    // For who reads what was given or filled last.
     ovstage_cuda_sync_t sync(const Origin &origin);
     // Other bytes are written over a source of a write, behind its event if it has one.
-    void scribble(fr_cu_device_ptr source, size_t size, const Placing &placing, bool behind_event);
+    void scribble(fr_cu_device_ptr source, size_t size, int device, const Placing &placing);
     // Begins to read what a group shows, behind the event if there is one. It is there after
     // wait_for_taken, and the group must stay until then.
     std::shared_ptr<Taken> take(const void *from, size_t size, const Placing &placing);
@@ -51,6 +53,8 @@ class Devices
     {
         return !stalled_.empty();
     }
+    // All that the client has put into its streams is done.
+    void finish();
     // When the instance is gone: what the simulator has to say, or nothing.
     std::string faults();
     // What it has to say so far.
@@ -81,9 +85,10 @@ class Devices
     void open(int number);
     const Device &enter(int number) const;
     fr_cu_event event() const;
+    fr_cu_event record(fr_cu_stream stream) const;
     void copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address, Bytes &bytes,
               size_t size) const;
-    void wait_for(const Device &device, fr_cu_stream stream, const Placing &placing) const;
+    void wait_for(fr_cu_stream stream, const Placing &placing) const;
 };
 
 } // namespace model

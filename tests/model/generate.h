@@ -39,6 +39,7 @@ class Generator
     int favourite_ = -1;         // a name
     bool single_schema_ = false, deletes_ = false, maps_ = false, structure_ = false;
     bool snapshots_ = false, extended_ = false, small_values_ = false, discards_ = false;
+    bool stalls_ = false; // nobody waits for a device, so that streams may stall for long
     bool computes_ = false, reserved_ = false, finds_ = false;
 
     uint32_t below(uint32_t limit)
@@ -116,7 +117,11 @@ class Generator
     void make_frames(uint32_t frames);
     void choose_homes();
     Placing placing(int device);
-    void put_on_device(EntryStep &entry, int device);
+    Origin origin(int device);
+    bool names_device(const std::vector<int> &some) const;
+    int some_device(int home);
+    void put_on_device(EntryStep &entry);
+    void put_session_on_device(Step &step);
     bool place(Step &step);
     void add_placed(Step (Generator::*one)());
     void make_first_rows();

@@ -28,24 +28,52 @@ Placing Generator::placing(int device)
     placing.device = device;
     if (chance(40))
         placing.stream = static_cast<int>(below(Devices::streams));
-    if (chance(70))
+    if (stalls_ || chance(70))
         placing.event = static_cast<int>(below(Devices::events));
     return placing;
 }
 
-void Generator::put_on_device(EntryStep &entry, int device)
+Origin Generator::origin(int device)
+{
+    Origin origin;
+    origin.on_device = true;
+    origin.device = device;
+    origin.stream = static_cast<int>(below(Devices::streams));
+    origin.awaits = static_cast<Awaits>(below(static_cast<uint32_t>(Awaits::last_awaits)));
+    return origin;
+}
+
+void Generator::put_on_device(EntryStep &entry)
 {
     // Whose pointer or device is refused goes by where a write is placed.
     if (entry.defect == Defect::cuda_device || entry.defect == Defect::unknown_device)
         entry.defect = Defect::negative_shape;
     if (chance(25))
         return; // rows of the host
-    entry.origin.on_device = true;
-    entry.origin.device = device;
-    entry.origin.stream = static_cast<int>(below(Devices::streams));
-    entry.origin.awaits = static_cast<Awaits>(below(static_cast<uint32_t>(Awaits::last_awaits)));
+    entry.origin = origin(static_cast<int>(below(placed_devices)));
     if (entry.owner == Owner::managed_copied)
         entry.owner = Owner::managed;
+}
+
+bool Generator::names_device(const std::vector<int> &some) const
+{
+    return std::any_of(some.begin(), some.end(),
+                       [&](int name) { return is_home_device(program_, names[name].attribute); });
+}
+
+// Mostly where the values lie.
+int Generator::some_device(int home)
+{
+    return chance(80) ? home : static_cast<int>(below(placed_devices));
+}
+
+void Generator::put_session_on_device(Step &step)
+{
+    const int attribute = names[step.entries[0].name].attribute;
+    if (!is_home_device(program_, attribute))
+        return;
+    step.placing = placing(some_device(program_.homes[static_cast<size_t>(attribute)]));
+    step.entries[0].origin = origin(step.placing.device);
 }
 
 // False: it cannot be done there.
@@ -54,10 +82,14 @@ bool Generator::place(Step &step)
     if (!takes_devices(program_, step))
         return false;
     if (step.what == Do::read) {
-        if (chance(60) && may_be_read_on_device(step.names, arrays_))
+        if (stalls_ && names_device(step.names) && !may_be_read_on_device(step.names, arrays_))
+            return false;
+        if ((stalls_ || chance(60)) && may_be_read_on_device(step.names, arrays_))
             step.placing = placing(static_cast<int>(below(placed_devices)));
         return true;
     }
+    if (step.what == Do::map)
+        put_session_on_device(step);
     if (step.what != Do::write || step.entries.empty())
         return true;
     const EntryStep first = step.entries[0];
@@ -71,9 +103,9 @@ bool Generator::place(Step &step)
         return true;
     if (step.by_rows || step.mode > FLYRAIL_WRITE_INSERT)
         return false; // calls of our own have no placement
-    step.placing = placing(program_.homes[static_cast<size_t>(attribute)]);
+    step.placing = placing(some_device(program_.homes[static_cast<size_t>(attribute)]));
     for (EntryStep &entry : step.entries)
-        put_on_device(entry, step.placing.device);
+        put_on_device(entry);
     return true;
 }
 
@@ -117,6 +149,7 @@ Step Generator::stall()
 Program Generator::make_placed()
 {
     const bool is_steady = chance(20);
+    stalls_ = chance(30);
     program_.settings = settings();
     program_.settings.op_limit = 0;
     program_.prim_count = 1 + static_cast<int>(below(chance(85) ? 8 : chance(80) ? 80 : 400));
@@ -124,7 +157,7 @@ Program Generator::make_placed()
     deletes_ = chance(50);
     maps_ = chance(20);
     structure_ = chance(20);
-    snapshots_ = chance(30);
+    snapshots_ = !stalls_ && chance(30);
     extended_ = chance(10);
     discards_ = chance(20);
     small_values_ = chance(30);

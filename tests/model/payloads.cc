@@ -33,6 +33,7 @@ PayloadTensor::PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_
         devices_ = devices;
         source_ = devices->give(rows_, entry.origin);
         source_bytes_ = rows_.size();
+        tensor_device_ = entry.origin.device;
         tensor_.data = reinterpret_cast<void *>(source_);
         tensor_.device = {kDLCUDA, entry.origin.device};
     }
@@ -138,7 +139,7 @@ void PayloadTensor::scribble_arguments()
 void PayloadTensor::scribble_rows(const Placing &placing)
 {
     if (devices_ && (!fate || fate->deleted > 0))
-        devices_->scribble(source_, source_bytes_, placing, !fate);
+        devices_->scribble(source_, source_bytes_, tensor_device_, fate ? Placing{} : placing);
     std::fill(rows_.begin(), rows_.end(), uint8_t{0xEE});
     rows_.clear();
     rows_.shrink_to_fit();

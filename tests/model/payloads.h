@@ -47,6 +47,7 @@ class PayloadTensor
     Devices *devices_ = nullptr; // of rows on a device
     fr_cu_device_ptr source_ = 0;
     size_t source_bytes_ = 0;
+    int tensor_device_ = 0;
 
     void lay_out(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns);
     void manage(const EntryStep &entry);

@@ -55,8 +55,6 @@ bool takes_devices(const Program &program, const Step &step)
     switch (step.what) {
     case Do::clone: // of all attributes
         return false;
-    case Do::map:
-        return !is_home_device(program, names[step.entries[0].name].attribute);
     case Do::filter:
         return std::all_of(step.predicates.begin(), step.predicates.end(),
                            [&](const Predicate &predicate) {

@@ -102,7 +102,7 @@ void Runner::write_fitted(const Step &step, Finder known)
     by_id_[op->id] = op.get();
     ops_.push_back(std::move(op));
     quiet_ = false;
-    if (verdict.status == OVSTAGE_OK && step.placing.is_given && is_unsupported_there(step)) {
+    if (verdict.status == OVSTAGE_OK && step.placing.is_given && is_unsupported_there(entries)) {
         verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
         verdict.authored = 0;
     }
@@ -337,6 +337,8 @@ void Runner::close()
     reads_.clear();
     for (Held &held : held_)
         look_at(held);
+    if (devices_)
+        devices_->finish();
     ovstage_api_status_t status = client_.destroy();
     if (status != OVSTAGE_OK)
         fail("destroy_instance: ", status, " ", last_error());

@@ -10,14 +10,12 @@ namespace model
 // --- writes ---
 
 // Keys that are sealed lie where they lie; new ones may not meet others in each order.
-bool Runner::has_places(const Step &step) const
+bool Runner::have_places(const std::vector<Entry> &entries) const
 {
-    const std::vector<int> &prims = client_.prims_of(step);
-    return std::all_of(step.entries.begin(), step.entries.end(), [&](const EntryStep &entry) {
-        const int attribute = names[entry.name].attribute;
-        const Ordinal sealed = executed_floors_[static_cast<size_t>(attribute)];
-        return std::all_of(prims.begin(), prims.end(), [&](int prim) {
-            return model_.had_schema(attribute, prim, stored(entry.name, entry.schema), sealed);
+    return std::all_of(entries.begin(), entries.end(), [&](const Entry &entry) {
+        const Ordinal sealed = executed_floors_[static_cast<size_t>(entry.attribute)];
+        return std::all_of(entry.rows.begin(), entry.rows.end(), [&](const auto &row) {
+            return model_.had_schema(entry.attribute, row.first, entry.schema, sealed);
         });
     });
 }
@@ -25,20 +23,17 @@ bool Runner::has_places(const Step &step) const
 // Which of several entries is not supported could not be told.
 void Runner::write_placed(const Step &step, Finder known)
 {
-    if (has_places(step)) {
-        write_fitted(step, known);
-        return;
-    }
-    Step first = step;
-    first.entries.resize(1);
-    write_fitted(first, known);
+    Step some = step;
+    if (!have_places(entries_of(step, client_.prims_of(step))))
+        some.entries.resize(1);
+    write_fitted(some, known);
 }
 
 // What the last op does, which writes new keys, is known when it is done.
-bool Runner::is_unsupported_there(const Step &step)
+bool Runner::is_unsupported_there(const std::vector<Entry> &entries)
 {
     Op &op = *ops_.back();
-    if (op.fails || has_places(step))
+    if (op.fails || have_places(entries))
         return false;
     op.may_fail = true;
     wait(op);
@@ -46,6 +41,31 @@ bool Runner::is_unsupported_there(const Step &step)
         fail("a write of new keys failed: ", op.text);
     refused_keys_ += op.fails;
     return op.fails;
+}
+
+// --- sessions ---
+
+// Their rows are seen as the host's are, and then written by a stream.
+std::vector<Bytes> Runner::fill_there(Session &session, uint32_t seed)
+{
+    DLTensor tensor = session.group.data.tensors[0];
+    ovstage_map_group_t group = session.group;
+    const Placing &placing = session.step.placing;
+    const size_t width = size_t{tensor.dtype.lanes} * tensor.dtype.bits / 8;
+    if (tensor.device.device_type != kDLCUDA || tensor.device.device_id != placing.device)
+        fail("a map group that is not on device ", placing.device);
+    const auto taken =
+        devices_->take(tensor.data, session.prims.size() * width, {true, placing.device, -1, -1});
+    devices_->wait_for_taken();
+    void *there = tensor.data;
+    tensor.data = taken->bytes.data();
+    tensor.device = {kDLCPU, 0};
+    group.data.tensors = &tensor;
+    const std::vector<Bytes> rows =
+        Client::fill(group, session.prims.size(), session.step, session.entry.schema, seed);
+    devices_->fill(there, taken->bytes, session.step.entries[0].origin);
+    session.sync = devices_->sync(session.step.entries[0].origin);
+    return rows;
 }
 
 // --- streams that stall ---
@@ -85,7 +105,7 @@ void Runner::stall(const Step &step)
 // So many may wait for producers in streams of the stage.
 void Runner::count_stalled(const Step &step)
 {
-    constexpr uint32_t most = 12;
+    constexpr uint32_t most = 20;
     stalled_for_ = devices_->has_stalled() ? stalled_for_ + step.placing.is_given : 0;
     if (stalled_for_ > most)
         devices_->let_all_run();
@@ -129,7 +149,8 @@ void Runner::look_at_again(Held &held)
 // Those that nobody holds any longer than they must be.
 void Runner::let_taken_go()
 {
-    for (size_t k = held_.size(); k-- > 0;) {
+    const bool may_wait = devices_ && !devices_->has_stalled();
+    for (size_t k = may_wait ? held_.size() : 0; k-- > 0;) {
         if (held_[k].taken && !held_[k].keeps)
             check_held(static_cast<uint32_t>(k));
     }

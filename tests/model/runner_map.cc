@@ -18,9 +18,13 @@ ovstage_enqueue_result_t Client::map(const Step &step, ovstage_query_handle_t qu
     desc.prim_mode = static_cast<ovstage_prim_mode_t>(step.mode);
     std::vector<size_t> sizes(entry.lengths.begin(), entry.lengths.end());
     sizes.push_back(0); // an array of no prims has sizes too
-    const auto result = ovstage_map_attribute(instance, query, &desc, step.ordinal,
-                                              entry.schema.is_array ? sizes.data() : nullptr,
-                                              sizes.size() - 1, handle);
+    const size_t *given = entry.schema.is_array ? sizes.data() : nullptr;
+    ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
+    if (step.placing.is_given)
+        placement = devices->placement(step.placing);
+    const auto result = ovstage_map_attribute_on_device(
+        instance, query, &desc, step.ordinal, given, sizes.size() - 1,
+        step.placing.is_given ? &placement : nullptr, handle);
     std::fill(sizes.begin(), sizes.end(), SIZE_MAX); // D9
     return result;
 }
@@ -145,8 +149,10 @@ void Runner::fill(Session &session, uint32_t seed)
     if (status != OVSTAGE_OK)
         fail("fetch_map_next: ", status, " ", last_error());
     session.phase = Session::filled;
-    const std::vector<Bytes> rows =
-        Client::fill(session.group, session.prims.size(), session.step, session.entry.schema, seed);
+    const std::vector<Bytes> rows = session.step.placing.is_given
+                                        ? fill_there(session, seed)
+                                        : Client::fill(session.group, session.prims.size(),
+                                                       session.step, session.entry.schema, seed);
     for (size_t p = 0; p < rows.size(); p++)
         session.entry.rows[session.prims[p]] = rows[p]; // D6: of a prim the last one
 }
@@ -154,21 +160,28 @@ void Runner::fill(Session &session, uint32_t seed)
 bool Runner::commit(Session &session, bool ends)
 {
     const Step &step = session.step;
+    const ovstage_cuda_sync_t sync =
+        session.phase == Session::filled ? session.sync : ovstage_cuda_sync_t{};
     const ovstage_enqueue_result_t result =
-        ends ? ovstage_unmap_attribute(client_.instance, session.handle, {})
-             : ovstage_unmap_group(client_.instance, session.handle, &session.group, {});
+        ends ? ovstage_unmap_attribute(client_.instance, session.handle, sync)
+             : ovstage_unmap_group(client_.instance, session.handle, &session.group, sync);
     if (session.phase != Session::filled) {
         if (result.status != OVSTAGE_ERROR_INVALID_HANDLE)
             fail("unmap_group of no group: ", result.status);
         return true;
     }
-    const Verdict verdict = model_.judge({session.entry}, step.ordinal, step.mode);
+    Verdict verdict = model_.judge({session.entry}, step.ordinal, step.mode);
     if (verdict.by_enqueue) { // D16
         if (result.status != verdict.status || result.op_index != 0)
             fail("a commit at or below the floor: ", result.status);
         ends = true;
     } else {
-        const Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+        Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+        op.on_device = step.placing.is_given && step.placing.event < 0;
+        if (step.placing.is_given && is_unsupported_there({session.entry})) {
+            verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
+            verdict.authored = 0;
+        }
         model_.accept(verdict, {session.entry}, step.ordinal, op.number);
         session.phase = Session::committed;
     }

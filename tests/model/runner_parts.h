@@ -148,6 +148,7 @@ struct Session {
     std::vector<int> prims;
     Entry entry; // that a commit writes
     ovstage_map_group_t group{};
+    ovstage_cuda_sync_t sync{}; // of what fills it on a device
     enum { open, filled, committed } phase = open;
 };
 
@@ -407,8 +408,9 @@ class Runner
     void write(const Step &step);
     void write_fitted(const Step &step, Finder known);
     void write_placed(const Step &step, Finder known);
-    bool has_places(const Step &step) const;
-    bool is_unsupported_there(const Step &step);
+    bool have_places(const std::vector<Entry> &entries) const;
+    bool is_unsupported_there(const std::vector<Entry> &entries);
+    std::vector<Bytes> fill_there(Session &session, uint32_t seed);
     bool is_on_device(const std::vector<int> &names) const;
     bool awaits_device() const;
     void let_go(bool awaits_device);

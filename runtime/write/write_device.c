@@ -6,6 +6,7 @@
 #include "runtime/store/store_state.h"
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
+#include "runtime/write/write_home.h"
 
 #include <stdio.h>
 
@@ -271,72 +272,6 @@ static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry,
     fr_write_hold_end(&hold->call);
 }
 
-static void fr_write_device_fail(fr_op *op, const fr_device_fault *fault)
-{
-    fr_op_fail(op, fr_placement_status(fault), "a write on a device: %s", fault->text);
-}
-
-/* --- where the column lies -------------------------------------------------------------------- */
-
-static fr_opened *fr_write_home(const fr_write *what, fr_opened *placed)
-{
-    fr_opened *home = fr_store_write_home(what->attribute, &what->schema);
-    return home ? home : placed;
-}
-
-static bool fr_write_begin(const fr_device_write *device, const fr_write *what, fr_device_run *run,
-                           fr_device_fault *fault)
-{
-    const fr_fence *dep = device->captured.dep;
-    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
-    return fr_device_run_begin_in(run, what->device, kind,
-                                  what->device == device->opened ? device->stream : 0,
-                                  what->ordinal, device->dep_is_written ? NULL : dep, fault);
-}
-
-/* A run where the column lies, or is to lie, and memory there for what the entry writes. False: the
- * op has failed, and nothing of the plan is left; there may be a run all the same, which *begun
- * says. */
-static bool fr_write_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,
-                             fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun)
-{
-    for (;;) {
-        fr_device_fault fault;
-        what->device = fr_write_home(what, device->opened);
-        *begun = fr_write_begin(device, what, run, &fault);
-        if (!*begun) {
-            fr_write_device_fail(op, &fault);
-            return false;
-        }
-        fr_column_begin_refusals();
-        ovstage_api_status_t status = fr_store_write_reserve(stage->store, what, plan);
-        if (status == OVSTAGE_OK)
-            return true;
-        /* Another write, of another lane, has decided meanwhile. */
-        if (plan->elsewhere && fr_write_home(what, device->opened) != what->device) {
-            fr_device_run_end(run);
-            continue;
-        }
-        if (status == OVSTAGE_ERROR_OUT_OF_MEMORY && fr_column_end_refusals(&fault))
-            fr_write_device_fail(op, &fault);
-        else
-            fr_write_fail(op, status, stage, what->attribute, plan);
-        return false;
-    }
-}
-
-/* The rows into it; the host's are packed first, so that the client may change them when the op is
- * complete (L9). False: the op has failed, and the plan is to be cancelled. */
-static bool fr_write_place(fr_op *op, fr_write_source *source, fr_device_run *run,
-                           fr_write_plan *plan)
-{
-    fr_device_fault fault;
-    if (fr_store_write_place(plan, source, run, &fault) && fr_device_run_record(run, &fault))
-        return true;
-    fr_write_device_fail(op, &fault);
-    return false;
-}
-
 static void fr_write_not_available(fr_op *op, const fr_device_write *device,
                                    const fr_device_fault *fault)
 {
@@ -411,7 +346,7 @@ static void fr_write_end_behind(fr_op *op, fr_device_write *device, fr_fence *do
         device->told = true; /* it would say more than is true */
         fr_write_not_available(op, device, &fault);
     } else {
-        fr_write_device_fail(op, &fault);
+        fr_write_home_fail(op, &fault);
     }
 }
 
@@ -432,14 +367,14 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
     fr_device_run run;
     fr_device_fault fault;
     fr_write_source source = {.from_host = entry->from_host, .dep = device->captured.dep};
-    *reserved = fr_write_reserve(op, write->stage, device, what, &run, plan, &begun);
+    *reserved = fr_write_home_reserve(op, write->stage, device, what, &run, plan, &begun);
     if (!begun)
         return false;
     if (entry->mapped)
         source.device = device->opened;
     else if (!entry->from_host)
         source.device = fr_devices_open(device->opened->devices, entry->source, &fault);
-    bool placed = *reserved && fr_write_place(op, &source, &run, plan);
+    bool placed = *reserved && fr_write_home_place(op, &source, &run, plan);
     bool ends = last || !placed, behind = fr_write_is_behind(device, &run);
     if (device->available && ends && !behind)
         fr_write_make_available(op, device, &run);

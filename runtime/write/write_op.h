@@ -178,6 +178,12 @@ typedef struct fr_key_told {
 } fr_key_told;
 fr_key_told fr_write_tell_key(const fr_stage *stage, const fr_attribute *attribute,
                               ovx_primpath_t prim);
+/* write_home.c: rows of the host that the store has refused. Those of a column on a device are read
+ * and go there: *written, and nothing is left to do. OK: they are prepared after all. Else the op
+ * has failed. */
+ovstage_api_status_t fr_write_refused_by_store(fr_op *op, const fr_stage *stage,
+                                               const fr_write *what, ovstage_api_status_t refusal,
+                                               fr_write_plan *plan, bool *written);
 /* The op fails with what the store said. */
 void fr_write_fail(fr_op *op, ovstage_api_status_t status, const fr_stage *stage,
                    const fr_attribute *attribute, const fr_write_plan *plan);

@@ -62,10 +62,10 @@ static fr_run_result fr_quick_run(fr_op *op, const fr_run_context *context)
                            .rows = &rows};
     fr_write_plan plan;
     ovstage_api_status_t status = fr_store_write_prepare(store, &what, &plan);
-    if (status != OVSTAGE_OK) {
-        fr_write_fail(op, status, write->stage, write->attribute, &plan);
+    bool written;
+    if (status != OVSTAGE_OK &&
+        fr_write_refused_by_store(op, write->stage, &what, status, &plan, &written) != OVSTAGE_OK)
         return FR_RUN_DONE;
-    }
     for (uint32_t chunk = 0; chunk < plan.chunk_count; chunk++)
         fr_store_write_chunk(&plan, chunk);
     fr_store_write_commit(store, &plan);

@@ -72,10 +72,12 @@ void fr_write_fail(fr_op *op, ovstage_api_status_t status, const fr_stage *stage
                plan->text);
 }
 
+/* Not OK: nothing is left to do of the entry, which is written, or the op has failed. */
 static inline ovstage_api_status_t fr_write_prepare(fr_op *op, fr_write_op *write,
                                                     const fr_row_source *rows, fr_write_plan *plan)
 {
     const fr_write_entry *entry = &write->entries[write->next_entry];
+    bool written = false;
     fr_write what = {
         .attribute = entry->attribute,
         .schema = entry->schema,
@@ -90,7 +92,8 @@ static inline ovstage_api_status_t fr_write_prepare(fr_op *op, fr_write_op *writ
     };
     ovstage_api_status_t status = fr_store_write_prepare(write->stage->store, &what, plan);
     if (status != OVSTAGE_OK)
-        fr_write_fail(op, status, write->stage, entry->attribute, plan);
+        status = fr_write_refused_by_store(op, write->stage, &what, status, plan, &written);
+    write->next_entry += written;
     return status;
 }
 
@@ -180,12 +183,11 @@ static fr_run_result fr_write_one_split(fr_op *op, fr_write_op *write, fr_write_
 {
     fr_pool *pool = write->stage->pool;
     fr_write_entry_unpack(&write->entries[write->next_entry], &split->rows);
-    if (fr_write_prepare(op, write, &split->rows, &split->plan) != OVSTAGE_OK ||
-        split->plan.chunk_count < 2) {
-        bool failed = fr_op_failed(op);
-        for (uint32_t chunk = 0; !failed && chunk < split->plan.chunk_count; chunk++)
+    bool prepared = fr_write_prepare(op, write, &split->rows, &split->plan) == OVSTAGE_OK;
+    if (!prepared || split->plan.chunk_count < 2) {
+        for (uint32_t chunk = 0; prepared && chunk < split->plan.chunk_count; chunk++)
             fr_store_write_chunk(&split->plan, chunk);
-        if (!failed)
+        if (prepared)
             fr_write_commit(write, &split->plan);
         fr_write_split_put(split);
         return FR_RUN_DONE;

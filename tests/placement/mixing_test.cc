@@ -1,5 +1,5 @@
 // Rows that are wanted otherwise than they lie, and rows that go from the host to a device.
-#include "tests/placement/placement_fixture.h"
+#include "tests/placement/rows_fixture.h"
 
 extern "C" size_t fr_staging_limit_bytes(void); // runtime/device/staging.h, which is C
 
@@ -242,5 +242,109 @@ TEST_P(Mixing, GroupsThatAreKeptAreNoPinnedMemory)
 }
 
 PLACEMENT_ORDERS(Mixing);
+
+// Plain writes of the host to a column that lies on a device: they go there, and nobody waits.
+class HostWrites : public RowsTest
+{
+  protected:
+    static Rows Plain(std::vector<int64_t> shape, float first)
+    {
+        Rows rows = {std::move(shape), {}, first};
+        rows.plain = true;
+        return rows;
+    }
+};
+
+TEST_P(HostWrites, ToAColumnOfADevice)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(Keeping(workers));
+        const uint32_t count = 200; // more than the small build writes at one go
+        ovstage_query_handle_t all = stage.query(count), few = stage.query(Paths({29, 2, 11}));
+        ovstage_query_handle_t more = stage.query(count + 5);
+        WriteBoth(stage, all, 1, {{count}, {}, 1000});
+        stage.finish(stage.seal(1));
+        uint64_t ordinal = 1;
+        WriteBoth(stage, all, ++ordinal, Plain({count}, 2000));
+        WriteBoth(stage, few, ordinal, Plain({3}, 3000));
+        WriteBoth(stage, few, ++ordinal, Plain({3}, 4000));
+        WriteBoth(stage, few, ordinal, {{3}, {}, 4500});
+        Rows rows = Plain({3}, 5000);
+        rows.strides = {-3};
+        rows.offset = 6;
+        WriteBoth(stage, few, ++ordinal, rows);
+        rows = Plain({count}, 6000);
+        rows.mask = {0x8000000000000105u, 0x21u, 0, 1};
+        WriteBoth(stage, all, ++ordinal, rows);
+        rows = Plain({3}, 7000);
+        rows.map = {2, 0, 2};
+        WriteBoth(stage, few, ++ordinal, rows);
+        stage.finish(stage.seal(ordinal));
+        WriteBoth(stage, more, ++ordinal, Plain({count + 5}, 8000)); // new keys among them
+        stage.finish(stage.seal(ordinal));
+        for (uint64_t at = 1; at <= ordinal; at++)
+            ExpectSame(stage, more, {at, at, true});
+        for (uint64_t at = 2; at <= ordinal; at++)
+            ExpectSameAt(stage, more, at);
+    }
+}
+
+// A batch, a session of the host, and an ownership that is given away: the deleter has run when the
+// operation is complete, since the rows have been read.
+TEST_P(HostWrites, OfEachKind)
+{
+    static int deleted;
+    client::Stage stage(1);
+    ovx_token_t other = stage.token("other");
+    ovstage_query_handle_t query = stage.query(3);
+    WriteBoth(stage, query, 1, {{3}, {}, 10});
+    stage.finish(stage.seal(1));
+    std::vector<float> a = {1, 2, 3}, b = {4, 5, 6};
+    int64_t count = 3;
+    DLTensor tensors[2] = {
+        {a.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0},
+        {b.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0},
+    };
+    ovstage_attribute_write_t writes[2] = {};
+    for (int k = 0; k < 2; k++) {
+        writes[k].attribute = {k ? other : OnDevice(stage), {}};
+        writes[k].data.tensors = &tensors[k];
+        writes[k].data.tensor_count = 1;
+    }
+    stage.finish(
+        ovstage_write_attributes(stage.instance, query, writes, 2, 2, OVSTAGE_PRIM_MODE_UPSERT));
+    stage.finish(stage.seal(2));
+    EXPECT_EQ(stage.read(query, OnDevice(stage), 2), a);
+    EXPECT_EQ(stage.read(query, other, 2), b);
+    deleted = 0;
+    ManagedSource source(
+        0, [](DLManagedTensorVersioned *) { deleted++; }, 0);
+    source.managed.dl_tensor.device = {kDLCPU, 0};
+    source.managed.dl_tensor.data = b.data();
+    stage.finish(ovstage_write_attribute(stage.instance, query,
+                                         ovx_string_or_token_t{OnDevice(stage), {}}, 3, source.data,
+                                         OVSTAGE_PRIM_MODE_UPSERT));
+    EXPECT_EQ(deleted, 1);
+    b = {0, 0, 0};
+    stage.finish(stage.seal(3));
+    EXPECT_EQ(stage.read(query, OnDevice(stage), 3), (std::vector<float>{4, 5, 6}));
+    ovstage_map_desc_t desc = {};
+    desc.attribute = ovx_string_or_token_t{OnDevice(stage), {}};
+    desc.dtype = {kDLFloat, 32, 1};
+    ovstage_map_handle_t map = 0;
+    ovstage_map_group_t group = {};
+    stage.finish(ovstage_map_attribute(stage.instance, query, &desc, 4, nullptr, 0, &map));
+    ASSERT_EQ(ovstage_fetch_map_next(stage.instance, map, client::forever, &group), OVSTAGE_OK);
+    auto *mapped = static_cast<float *>(group.data.tensors[0].data);
+    mapped[0] = 7;
+    mapped[1] = 8;
+    mapped[2] = 9;
+    stage.finish(ovstage_unmap_group(stage.instance, map, &group, {0, 0}));
+    stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
+    stage.finish(stage.seal(4));
+    EXPECT_EQ(stage.read(query, OnDevice(stage), 4), (std::vector<float>{7, 8, 9}));
+}
+
+PLACEMENT_ORDERS(HostWrites);
 
 } // namespace

@@ -19,6 +19,7 @@ struct Rows {
     fr_cu_stream stream = nullptr; // of the placement
     int32_t source = 0, place = 0; // the devices of the memory and of the placement
     ovx_token_t name = 0;          // of the column; 0: the one on the device
+    bool plain = false;            // from the host without a placement
 };
 
 struct Shown {
@@ -82,11 +83,11 @@ class RowsTest : public PlacementTest
         std::vector<float> values = Values(rows);
         DLTensor tensor = Tensor(rows);
         ovstage_write_data_t data = Data(rows, &tensor);
-        if (rows.from_host) {
+        if (rows.from_host || rows.plain) {
             tensor.data = values.data();
-            ovstage_enqueue_result_t result =
-                ovstage_write_attribute_on_device(stage.instance, query, Name(name), ordinal, data,
-                                                  OVSTAGE_PRIM_MODE_UPSERT, &placement);
+            ovstage_enqueue_result_t result = ovstage_write_attribute_on_device(
+                stage.instance, query, Name(name), ordinal, data, OVSTAGE_PRIM_MODE_UPSERT,
+                rows.plain ? nullptr : &placement);
             if (result.status == OVSTAGE_OK) { // then its rows have been read
                 ovstage_op_wait_result_t outcome = {};
                 EXPECT_EQ(

@@ -115,6 +115,9 @@ class SubsetFaults : public RowsTest
         Add(3, {4, 3}, 3000);     // has room
         Add(3, {31, 5, 30, 3}, 4000);
         Add(3, {31, 33, 5, 27}, 5000).rows.from_host = true;
+        Rows plain = {{2}, {}, 5500};
+        plain.plain = true;
+        Add(3, {6, 31}, plain);
         Rows elsewhere = {{3}, {}, 6000};
         elsewhere.source = elsewhere.place = 1;
         Add(3, {28, 9, 2}, elsewhere);

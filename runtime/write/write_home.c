@@ -1,0 +1,114 @@
+#include "runtime/write/write_home.h"
+
+#include "runtime/api/placement.h"
+#include "runtime/store/store_state.h"
+
+void fr_write_home_fail(fr_op *op, const fr_device_fault *fault)
+{
+    fr_op_fail(op, fr_placement_status(fault), "a write on a device: %s", fault->text);
+}
+
+static fr_opened *fr_write_home(const fr_write *what, fr_opened *placed)
+{
+    fr_opened *home = fr_store_write_home(what->attribute, &what->schema);
+    return home ? home : placed;
+}
+
+static bool fr_write_begin(const fr_device_write *device, const fr_write *what, fr_device_run *run,
+                           fr_device_fault *fault)
+{
+    const fr_fence *dep = device->captured.dep;
+    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
+    return fr_device_run_begin_in(run, what->device, kind,
+                                  what->device == device->opened ? device->stream : 0,
+                                  what->ordinal, device->dep_is_written ? NULL : dep, fault);
+}
+
+bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,
+                           fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun)
+{
+    for (;;) {
+        fr_device_fault fault;
+        what->device = fr_write_home(what, device->opened);
+        *begun = fr_write_begin(device, what, run, &fault);
+        if (!*begun) {
+            fr_write_home_fail(op, &fault);
+            return false;
+        }
+        fr_column_begin_refusals();
+        ovstage_api_status_t status = fr_store_write_reserve(stage->store, what, plan);
+        if (status == OVSTAGE_OK)
+            return true;
+        /* Another write, of another lane, has decided meanwhile. */
+        if (plan->elsewhere && fr_write_home(what, device->opened) != what->device) {
+            fr_device_run_end(run);
+            continue;
+        }
+        if (status == OVSTAGE_ERROR_OUT_OF_MEMORY && fr_column_end_refusals(&fault))
+            fr_write_home_fail(op, &fault);
+        else
+            fr_write_fail(op, status, stage, what->attribute, plan);
+        return false;
+    }
+}
+
+bool fr_write_home_place(fr_op *op, fr_write_source *source, fr_device_run *run,
+                         fr_write_plan *plan)
+{
+    fr_device_fault fault;
+    if (fr_store_write_place(plan, source, run, &fault) && fr_device_run_record(run, &fault))
+        return true;
+    fr_write_home_fail(op, &fault);
+    return false;
+}
+
+/* --- rows of the host for a column that lies on a device -------------------------------------- */
+
+/* What they were placed on is not said: no stream, no event, and nothing that is complete later, as
+ * the rows have been read, and who reads the column waits for the device. */
+static bool fr_write_bring_up(fr_op *op, const fr_stage *stage, const fr_write *what,
+                              fr_opened *home)
+{
+    const fr_device_write device = {.opened = home};
+    fr_write_source source = {.from_host = true};
+    fr_row_source rows = *what->rows;
+    fr_write up = *what;
+    fr_write_plan plan;
+    fr_device_run run;
+    bool begun;
+    rows.adoptable = NULL;
+    rows.buffer = NULL;
+    up.rows = &rows;
+    fr_devices_settle(home->devices);
+    bool reserved = fr_write_home_reserve(op, stage, &device, &up, &run, &plan, &begun);
+    bool placed = reserved && fr_write_home_place(op, &source, &run, &plan);
+    if (begun)
+        fr_device_run_end(&run);
+    if (placed) {
+        fr_store_write_enter(stage->store, &plan);
+        fr_store_write_commit(stage->store, &plan);
+    } else if (reserved) {
+        fr_store_write_cancel(stage->store, &plan);
+    }
+    return placed;
+}
+
+ovstage_api_status_t fr_write_refused_by_store(fr_op *op, const fr_stage *stage,
+                                               const fr_write *what, ovstage_api_status_t refusal,
+                                               fr_write_plan *plan, bool *written)
+{
+    ovstage_api_status_t status = refusal;
+    *written = false;
+    while (status != OVSTAGE_OK && plan->elsewhere) {
+        fr_opened *home = fr_store_write_home(what->attribute, &what->schema);
+        if (home) {
+            *written = fr_write_bring_up(op, stage, what, home);
+            return status;
+        }
+        /* Who was to bring it there has failed. */
+        status = fr_store_write_prepare(stage->store, what, plan);
+    }
+    if (status != OVSTAGE_OK)
+        fr_write_fail(op, status, stage, what->attribute, plan);
+    return status;
+}

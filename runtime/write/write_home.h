@@ -1,0 +1,23 @@
+/* Where a column lies that is written: on the device that its first applied write has decided for,
+ * or, as long as none has, where this one wants it. There the work is done, wherever the rows come
+ * from.
+ *
+ * Threads: who runs the op. */
+#ifndef FR_RUNTIME_WRITE_WRITE_HOME_H
+#define FR_RUNTIME_WRITE_WRITE_HOME_H
+
+#include "runtime/device/run.h"
+#include "runtime/write/write_device.h"
+
+/* A run there, and memory for what is written. device: where it wants it, and what it waits for.
+ * False: the op has failed, and nothing of the plan is left; there may be a run all the same, which
+ * *begun says. */
+bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,
+                           fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun);
+/* The rows into it; the host's are packed first, so that the client may change them when the op is
+ * complete (L9). False: the op has failed, and the plan is to be cancelled. */
+bool fr_write_home_place(fr_op *op, fr_write_source *source, fr_device_run *run,
+                         fr_write_plan *plan);
+void fr_write_home_fail(fr_op *op, const fr_device_fault *fault);
+
+#endif

@@ -4,6 +4,7 @@
 
 #include "cuda/error.h"
 #include "scheduler/atomic.h"
+#include "scheduler/os.h"
 
 /* Besides the sticky ones: the driver is shut down, as at the end of the process, or somebody reset
  * the device. Nothing that was made there can be used or freed. */
@@ -80,6 +81,7 @@ bool fr_cuda_check_client(fr_device *device, const char *call, fr_cu_result resu
 bool fr_cuda_is_dead(fr_device *device, fr_device_fault *fault)
 {
     fr_cu_result end = fr_load_relaxed(&device->end);
+    fr_calls_device(); /* each call of the table comes here first */
 #ifdef FR_MUTATE_CUDA_GOES_ON_AFTER_THE_END
     end = FR_CU_SUCCESS;
 #endif

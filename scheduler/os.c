@@ -14,7 +14,7 @@ const fr_os *fr_os_current = &fr_os_linux;
 _Thread_local uint32_t fr_mutex_held, fr_mutex_held_long;
 _Thread_local uint64_t fr_mutex_looks;
 static _Thread_local uint64_t fr_all_looks;
-static _Atomic uint64_t fr_most_looks, fr_client_calls;
+static _Atomic uint64_t fr_most_looks, fr_client_calls, fr_device_calls;
 
 void fr_calls_client(void)
 {
@@ -25,6 +25,17 @@ void fr_calls_client(void)
 uint64_t fr_clients_called_under_locks(void)
 {
     return fr_load_relaxed(&fr_client_calls);
+}
+
+void fr_calls_device(void)
+{
+    if (fr_mutex_held > 0)
+        fr_add_relaxed(&fr_device_calls, 1);
+}
+
+uint64_t fr_devices_called_under_locks(void)
+{
+    return fr_load_relaxed(&fr_device_calls);
 }
 
 uint64_t fr_looks(void)

@@ -58,9 +58,9 @@ void fr_mutex_lock_slow(fr_mutex *mutex);
 void fr_mutex_unlock_slow(fr_mutex *mutex);
 
 /* With FR_CHECK_LOCKS each thread counts what it holds, and fr_memory_allocate (memory.h) counts
- * who calls it with a mutex held, fr_calls_client whose code is called with any held. fr_look is
- * called for each step of a walk through what may grow without bound: the most steps that a thread
- * took under mutexes without letting go of them all is kept. */
+ * who calls it with a mutex held, fr_calls_device who calls a driver so, fr_calls_client whose code
+ * is called with any held. fr_look is called for each step of a walk through what may grow without
+ * bound: the most steps that a thread took under mutexes without letting go of them all is kept. */
 #ifdef FR_CHECK_LOCKS
 extern _Thread_local uint32_t fr_mutex_held, fr_mutex_held_long;
 extern _Thread_local uint64_t fr_mutex_looks;
@@ -76,6 +76,8 @@ static inline void fr_mutex_count_long(int32_t change)
 }
 void fr_calls_client(void);
 uint64_t fr_clients_called_under_locks(void); /* in the whole process */
+void fr_calls_device(void);
+uint64_t fr_devices_called_under_locks(void); /* in the whole process */
 void fr_look(void);
 uint64_t fr_most_looks_under_locks(void); /* in the whole process */
 uint64_t fr_looks(void);                  /* of this thread, under locks or not */
@@ -89,6 +91,9 @@ static inline void fr_mutex_count_long(int32_t change)
     (void)change;
 }
 static inline void fr_calls_client(void)
+{
+}
+static inline void fr_calls_device(void)
 {
 }
 static inline void fr_look(void)

@@ -28,6 +28,25 @@ uint64_t lock_rule_call_clients(void)
     return lock_rule_clients_called() - before;
 }
 
+uint64_t lock_rule_devices_called(void)
+{
+    return fr_devices_called_under_locks();
+}
+
+uint64_t lock_rule_call_devices(void)
+{
+    fr_mutex mutex = {0};
+    const uint64_t before = lock_rule_devices_called();
+    fr_calls_device();
+    fr_mutex_lock_long(&mutex);
+    fr_calls_device();
+    fr_mutex_unlock_long(&mutex);
+    fr_mutex_lock(&mutex);
+    fr_calls_device();
+    fr_mutex_unlock(&mutex);
+    return lock_rule_devices_called() - before;
+}
+
 uint64_t lock_rule_most_looks(void)
 {
     return fr_most_looks_under_locks();

@@ -1,5 +1,5 @@
 /* What the library, built with FR_CHECK_LOCKS, has counted: allocations under locks, calls of
- * clients' code under locks, and steps of walks. */
+ * clients' code and of drivers under locks, and steps of walks. */
 #ifndef FR_TESTS_LOCKS_LOCK_RULE_H
 #define FR_TESTS_LOCKS_LOCK_RULE_H
 
@@ -15,6 +15,10 @@ uint64_t lock_rule_breaks(void);
 uint64_t lock_rule_clients_called(void);
 /* With one of each kind held, and with none. */
 uint64_t lock_rule_call_clients(void);
+/* Drivers that were called with a mutex held, but one that is held long. */
+uint64_t lock_rule_devices_called(void);
+/* With one of each kind held, and with none. */
+uint64_t lock_rule_call_devices(void);
 /* The most steps of walks under locks that were not given back in between. */
 uint64_t lock_rule_most_looks(void);
 /* Takes three of them so, and others. */

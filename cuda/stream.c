@@ -42,6 +42,16 @@ void fr_cuda_stream_end(fr_device_stream stream)
                      stream.device->driver->cuStreamDestroy(fr_cuda_stream_handle(stream)));
 }
 
+bool fr_cuda_stream_is_idle(fr_device_stream stream)
+{
+    fr_device_fault fault;
+    if (fr_cuda_is_dead(stream.device, &fault))
+        return false;
+    fr_cu_result result = stream.device->driver->cuStreamQuery(fr_cuda_stream_handle(stream));
+    fr_cuda_note(stream.device, result);
+    return result == FR_CU_SUCCESS;
+}
+
 /* Work in a stream that captures would not run, but become part of the client's graph. */
 static bool check_no_capture(fr_device *device, fr_cu_stream stream, fr_device_fault *fault)
 {

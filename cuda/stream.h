@@ -15,6 +15,7 @@ static inline fr_cu_stream fr_cuda_stream_handle(fr_device_stream stream)
 
 bool fr_cuda_stream_make(fr_device *device, fr_device_stream *out, fr_device_fault *fault);
 void fr_cuda_stream_end(fr_device_stream stream);
+bool fr_cuda_stream_is_idle(fr_device_stream stream);
 bool fr_cuda_stream_of_client(fr_device *device, uintptr_t handle, fr_device_stream *out,
                               fr_device_fault *fault);
 

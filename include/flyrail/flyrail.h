@@ -161,8 +161,12 @@ typedef struct flyrail_task_context_t {
                               thread that waits */
     ovstage_instance_t *instance;
     ovstage_op_id_t op_id; /* of this task */
-    DLDevice device;       /* the worker's device: the CPU */
-    uintptr_t stream;      /* the worker's stream on it: 0 on the CPU */
+    /* The first device that the instance has used, and a stream there that is the task's: what fn
+     * puts into it need not be waited for, since the task is complete, and what comes behind it
+     * runs, when that work is done. The thread's current device is as it was. Until the instance
+     * has used a device, or when that lets no stream be had: the CPU, and 0. */
+    DLDevice device;
+    uintptr_t stream;
 } flyrail_task_context_t;
 
 /* A task's work. OVSTAGE_OK, or the status that the op fails with. It may submit, wait (see

@@ -28,7 +28,8 @@ static fr_devices *fr_stage_devices(fr_stage *stage, fr_device_fault *fault)
         fr_device_fault_memory(fault, sizeof(*devices));
         return NULL;
     }
-    /* [stage.devices.publish] pairs [stage.devices.read], [stage.devices.settle] : see there */
+    /* [stage.devices.publish] pairs [stage.devices.read], [stage.devices.settle],
+     * [stage.devices.task] : see there */
     if (fr_cas_acq_rel_seen(&stage->devices, &none, devices))
         return devices;
     fr_devices_destroy(devices);

@@ -9,6 +9,10 @@ static bool fr_capture_stream(fr_opened *opened, fr_own_stream *gate, uintptr_t 
     return true;
 #else
     fr_device_stream stream;
+#ifdef FR_MUTATE_DEVICE_LEGACY_WITHOUT_EVENT
+    if (handle == 1)
+        return true; /* our streams do not wait for it by themselves */
+#endif
     if (!opened->devices->table->stream_of_client(opened->device, handle, &stream, fault))
         return false;
     fr_fence *fence = fr_fence_get(opened, fault);

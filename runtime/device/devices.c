@@ -126,6 +126,9 @@ fr_opened *fr_devices_open(fr_devices *devices, int32_t place, fr_device_fault *
         opened = fr_opened_make(devices, (uint32_t)place, fault);
     /* [devices.opened.publish] pairs [devices.opened.read], [devices.opened.look] : see there */
     fr_store_release(&devices->opened[place], opened);
+    if (opened && !fr_load_relaxed(&devices->first))
+        /* [devices.first.publish] pairs [devices.first.read] : all of it is there */
+        fr_store_release(&devices->first, opened);
     fr_mutex_unlock_long(&devices->opening);
     return opened;
 }

@@ -48,6 +48,7 @@ struct fr_devices {
     uint32_t count;
     fr_mutex opening;
     _Atomic(fr_opened *) opened[FR_DEVICES_MAX];
+    _Atomic(fr_opened *) first;          /* that was opened; set once, under `opening` */
     fr_slabs placed;                     /* fr_placed */
     _Atomic(struct fr_placed *) zombies; /* nobody refers to them; their fences may be pending */
     fr_mutex available_lock;

@@ -12,6 +12,9 @@ static bool fr_device_run_take_stream(fr_device_run *run, fr_stream_kind kind,
     fr_opened *opened = run->opened;
     bool all_busy;
     run->own = NULL;
+#ifdef FR_MUTATE_DEVICE_LEGACY_IS_OUR_OWN
+    client_stream = client_stream == 1 ? 0 : client_stream;
+#endif
     if (client_stream != 0)
         return opened->devices->table->stream_of_client(opened->device, client_stream, &run->stream,
                                                         fault);

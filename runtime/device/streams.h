@@ -58,6 +58,13 @@ static inline uint64_t fr_streams_lane_of_seals(uint64_t ordinal)
 #endif
 }
 
+/* A task has a stream of its own: what it puts there may wait for long, and others, which it knows
+ * nothing of, must not wait behind it. */
+static inline uint64_t fr_streams_lane_of_task(uint64_t op_id)
+{
+    return (UINT64_C(1) << 63) + 1 + op_id;
+}
+
 /* Streams of both kinds of work together, above which no more are made for that kind. */
 static inline uint32_t fr_streams_limit(fr_stream_kind kind)
 {

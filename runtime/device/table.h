@@ -159,6 +159,8 @@ typedef struct fr_device_table {
     /* Waits for no other stream by itself, nor does any for it. */
     bool (*stream_make)(fr_device *device, fr_device_stream *out, fr_device_fault *fault);
     void (*stream_end)(fr_device_stream stream); /* what is in it still runs */
+    /* Whether all that it has got is done. False also when that cannot be told. */
+    bool (*stream_is_idle)(fr_device_stream stream);
     /* A client's: 1 is the legacy default stream, 2 the per-thread default stream of the calling
      * thread, and for calls on this thread only; else a handle. It is never ended. 0 is not one.
      * REFUSED: it captures a graph, or is not of this device's primary context. */

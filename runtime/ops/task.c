@@ -1,8 +1,12 @@
 /* Tasks: the client's own work in the graph. */
 #include "runtime/api/callout.h"
 #include "runtime/ops/ops.h"
+#include "runtime/ops/task_stream.h"
+
+#include <stdio.h>
 
 typedef struct fr_task {
+    fr_task_stream stream;
     fr_stage *stage;
     flyrail_task_fn fn;
     void *user;
@@ -13,9 +17,12 @@ _Static_assert(sizeof(fr_task) <= FR_OP_PAYLOAD_BYTES, "fits the record");
 
 static fr_run_result fr_task_run(fr_op *op, const fr_run_context *context)
 {
-    const fr_task *task = fr_op_payload(op);
+    fr_task *task = fr_op_payload(op);
     if (!task->fn)
         return FR_RUN_DONE;
+    fr_task_stream *stream = &task->stream;
+    /* [stage.devices.task] pairs [stage.devices.publish] : all of it is there */
+    fr_task_stream_open(stream, fr_load_acquire(&task->stage->devices), fr_op_id(op));
     flyrail_task_context_t given = {
         .struct_size = sizeof(given),
         .worker_index = context->worker_index,
@@ -24,6 +31,10 @@ static fr_run_result fr_task_run(fr_op *op, const fr_run_context *context)
         .device = {kDLCPU, 0},
         .stream = 0,
     };
+    if (stream->opened) {
+        given.device = (DLDevice){kDLCUDA, stream->opened->place};
+        given.stream = stream->handed.handle;
+    }
     fr_callout callout;
     fr_callout_begin(&callout, task->stage);
     ovstage_api_status_t status = task->fn(&given, task->user);
@@ -32,12 +43,20 @@ static fr_run_result fr_task_run(fr_op *op, const fr_run_context *context)
         fr_op_fail(op, status, "task %s%.64s%s answered '%s' (%u)", task->name ? "'" : "",
                    task->name ? task->name : "without a name", task->name ? "'" : "",
                    fr_error_string(status), (unsigned)status);
-    return FR_RUN_DONE;
+    return fr_task_stream_close(stream, context->graph, op);
+}
+
+static void fr_task_tell_wait(const fr_op *op, char *text, size_t text_bytes)
+{
+    const fr_task *task = fr_op_payload((fr_op *)(uintptr_t)op);
+    (void)snprintf(text, text_bytes, "what it has put into stream %#llx of CUDA device %d",
+                   (unsigned long long)task->stream.handed.handle, (int)task->stream.opened->place);
 }
 
 const fr_op_type fr_task_op_type = {
     .name = "task",
     .run = fr_task_run,
+    .tell = fr_task_tell_wait,
     .is_task = true,
 };
 

@@ -326,6 +326,7 @@ TEST_P(Backend, EventsArePendingUntilTheirWorkIsDone)
     for (int i = 0; i < 20 && !RealDriver(); i++) {
         EXPECT_EQ(table->look(event, &fault), FR_EVENT_PENDING);
         EXPECT_EQ(table->look_client(devices[0], (uintptr_t)users, &fault), FR_EVENT_PENDING);
+        EXPECT_FALSE(table->stream_is_idle(stream));
     }
     if (!RealDriver())
         fr_sim_hold((fr_cu_stream)stream.handle, false);
@@ -333,6 +334,7 @@ TEST_P(Backend, EventsArePendingUntilTheirWorkIsDone)
     Finish(other);
     EXPECT_EQ(table->look(event, &fault), FR_EVENT_DONE);
     EXPECT_EQ(table->look_client(devices[0], (uintptr_t)users, &fault), FR_EVENT_DONE);
+    EXPECT_TRUE(table->stream_is_idle(other));
     // While it is pending.
     BACKEND_OK(table->fill(stream, memory, 3, SIZE, &fault));
     BACKEND_OK(table->record(stream, event, &fault));

@@ -175,6 +175,7 @@ TEST_P(Dead, EachCallAnswersTheSameWithoutTheDriver)
         [&] { return table->copy_strided(stream, &strided, &fault); }};
     for (const std::function<bool()> &call : dead)
         ExpectDead(call);
+    EXPECT_FALSE(table->stream_is_idle(stream)); // which says nothing of why
     table->release(stream, memory, 64);
     table->unpin(devices[0], pinned, 64);
     table->event_end(event);

@@ -201,6 +201,34 @@ TEST_P(MapOnDevice, SomeRowsAreCopied)
     EXPECT_EQ(Values(stage, stage.query(6), attribute, 3), (std::vector<float>{1, 0, 3, 4, 0, 6}));
 }
 
+// The column lies on another device than the session: the rows go there.
+TEST_P(MapOnDevice, TheColumnLiesOnAnotherDevice)
+{
+    for (bool with_event : {true, false}) {
+        client::Stage stage(2);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_event committed = Event();
+        ovstage_placement_t placement = Place(nullptr, with_event ? committed : nullptr),
+                            other = Place(nullptr, nullptr, 1);
+        ovstage_map_desc_t desc = Desc(attribute);
+        ovstage_map_handle_t map = 0;
+        ovstage_map_group_t group = {};
+        stage.finish(Map(stage, query, desc, 1, other, &map)); // zeros
+        ASSERT_EQ(ovstage_fetch_map_next(stage.instance, map, client::forever, &group), OVSTAGE_OK);
+        EXPECT_EQ(group.data.tensors->device.device_id, 1);
+        stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
+        stage.finish(stage.seal(1));
+        map = Open(stage, query, attribute, 2, placement, &group);
+        Produce(producer, Data(group), 3, 5);
+        stage.finish(ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0}));
+        stage.finish(stage.seal(2));
+        EXPECT_EQ(stage.read(query, attribute, 1), (std::vector<float>{0, 0, 0}));
+        EXPECT_EQ(stage.read(query, attribute, 2), (std::vector<float>{5, 6, 7}));
+    }
+}
+
 // Without an event a commit is complete when the client's work is done and the rows are there.
 TEST_P(MapOnDevice, WithoutAnEventTheCommitIsCompleteWithTheRows)
 {
@@ -333,26 +361,28 @@ class MapFaults : public MapOnDevice
         all_ = stage.query(6);
         some_ = stage.query(Paths({4, 1}));
         wanted_ = {1, 2, 3, 4, 5, 6};
+        last_ = 1;
         placement_ = Place(nullptr, event_);
         (void)Session(stage, all_, 1, {0, 1, 2, 3, 4, 5}, 1);
         stage.finish(stage.seal(1));
         FR_SIM_OK(cu->cuStreamSynchronize(producer_));
     }
 
-    // True when nothing of it failed.
+    // Two ordinals. True when nothing of it failed.
     bool Frame(const client::Stage &stage)
     {
-        bool good = Session(stage, some_, 2, {4, 1}, 20);
-        good = Op(stage, stage.seal(2)) && good;
-        good = Session(stage, all_, 3, {0, 1, 2, 3, 4, 5}, 30) && good;
+        placement_ = Place(nullptr, event_);
+        bool good = Session(stage, some_, ++last_, {4, 1}, 20);
+        good = Op(stage, stage.seal(last_)) && good;
+        good = Session(stage, all_, ++last_, {0, 1, 2, 3, 4, 5}, 30) && good;
         placement_ = Place(nullptr, nullptr);
-        good = Session(stage, some_, 3, {4, 1}, 40) && good;
-        return Op(stage, stage.seal(3)) && good;
+        good = Session(stage, some_, last_, {4, 1}, 40) && good;
+        return Op(stage, stage.seal(last_)) && good;
     }
 
     void ExpectWanted(const client::Stage &stage, uint64_t k)
     {
-        EXPECT_EQ(stage.read(all_, stage.token("values"), 3), wanted_) << k;
+        EXPECT_EQ(stage.read(all_, stage.token("values"), last_), wanted_) << k;
     }
 
   private:
@@ -412,14 +442,15 @@ class MapFaults : public MapOnDevice
     ovstage_query_handle_t all_ = 0, some_ = 0;
     ovstage_placement_t placement_ = {};
     std::vector<float> wanted_;
+    uint64_t last_ = 1; // ordinal
 };
 
 TEST_P(MapFaults, EachCallFailsOnce)
 {
+    client::Stage stage(0);
+    Prepare(stage);
     bool struck = true;
     for (uint64_t k = 1; struck; k++) {
-        client::Stage stage(0);
-        Prepare(stage);
         ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
         bool good = Frame(stage);
         struck = !fr_sim_faults_pending();

@@ -124,6 +124,13 @@ static void fake_stream_end(fr_device_stream stream)
     fake.alive--;
 }
 
+static bool fake_stream_is_idle(fr_device_stream stream)
+{
+    (void)stream;
+    fake.faults += fake.entered <= 0;
+    return false; /* only its events tell */
+}
+
 static bool fake_stream_of_client(fr_device *device, uintptr_t handle, fr_device_stream *out,
                                   fr_device_fault *fault)
 {
@@ -213,6 +220,7 @@ static const fr_device_table fake_table = {
     .release = fake_release,
     .stream_make = fake_stream_make,
     .stream_end = fake_stream_end,
+    .stream_is_idle = fake_stream_is_idle,
     .stream_of_client = fake_stream_of_client,
     .event_make = fake_event_make,
     .event_end = fake_event_end,

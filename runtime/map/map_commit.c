@@ -144,6 +144,7 @@ static ovstage_api_status_t fr_unmap_capture(fr_unmapping *unmapping, fr_write_o
         .opened = map->device,
         .stream = map->stream,
         .available = map->available,
+        .is_placed = true,
         .dep_is_written = true,
         .work = {.what = "the commit of a map",
                  .place = map->device->place,

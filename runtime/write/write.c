@@ -224,6 +224,15 @@ static size_t fr_write_block_bytes(const fr_write_call *call)
     return size_bytes;
 }
 
+/* That rows of a device may go to. */
+static int32_t fr_write_entry_place(const fr_write_call *call, const ovstage_write_data_t *data)
+{
+    const DLTensor *tensor = fr_payload_tensor(data, 0);
+    bool there = tensor && tensor->device.device_type == kDLCUDA;
+    return call->device && (call->request->placement || there) ? call->device->place
+                                                               : FR_PLACE_HOST;
+}
+
 static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
                                                 unsigned char **room)
 {
@@ -235,9 +244,8 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
     memset(entry, 0, sizeof(*entry));
     fr_write_counted counted = FR_WRITE_COUNT_GIVEN;
     uint32_t prims = call->asks_query ? fr_write_pending_count(data, &counted) : call->elements;
-    ovstage_api_status_t status =
-        fr_payload_check(data, prims, call->stage->config.adopt_managed,
-                         call->device ? call->device->place : FR_PLACE_HOST, &payload);
+    ovstage_api_status_t status = fr_payload_check(data, prims, call->stage->config.adopt_managed,
+                                                   fr_write_entry_place(call, data), &payload);
     if (status != OVSTAGE_OK)
         return fr_error_set(
             status, FR_ENTRY_FORMAT "attribute '%s': %s", FR_ENTRY_ARGUMENTS(call, e),
@@ -270,8 +278,10 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
         *room += fr_payload_array_bytes(data);
     }
     const DLTensor *tensor = fr_payload_tensor(data, 0);
-    entry->from_host = call->device && tensor->device.device_type != kDLCUDA;
-    if (call->device && !entry->from_host)
+    bool there = tensor->device.device_type == kDLCUDA;
+    entry->from_host = call->device && !there && call->request->placement;
+    entry->on_host = call->device && !there && !call->request->placement;
+    if (call->device && there)
         entry->source = (uint8_t)tensor->device.device_id;
     entry->attribute = attribute;
     entry->counted = (uint8_t)counted;
@@ -324,10 +334,10 @@ static ovstage_api_status_t fr_write_fill(fr_write_call *call)
     }
     if (call->device) {
         write->on_device = true;
-        *fr_write_device(write) =
-            (fr_device_write){.opened = call->device,
-                              .stream = call->request->placement->stream,
-                              .available = call->request->placement->availability_event};
+        *fr_write_device(write) = (fr_device_write){.opened = call->device,
+                                                    .stream = call->placement.stream,
+                                                    .available = call->placement.availability_event,
+                                                    .is_placed = call->request->placement != NULL};
         room += sizeof(fr_device_write);
     }
     if (call->count > 1) {
@@ -497,7 +507,7 @@ static ovstage_enqueue_result_t fr_write_call_run(fr_stage *stage, const fr_writ
         call.elements = call.query->count;
     if (!call.pending)
         result.status = fr_write_check_rows(request, call.query);
-    if (result.status == OVSTAGE_OK && request->placement)
+    if (result.status == OVSTAGE_OK)
         result.status = fr_write_device_open(&call);
     if (result.status == OVSTAGE_OK)
         result = fr_write_checked(&call, out_owns_managed);

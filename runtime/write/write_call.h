@@ -18,7 +18,8 @@ typedef struct fr_write_call {
     fr_op *op;
     fr_write_op *write;              /* the op's payload */
     fr_attribute *const *attributes; /* of a query without prims, which has no op record */
-    struct fr_opened *device;        /* that the rows lie on; NULL: the host */
+    struct fr_opened *device;        /* of the placement; NULL: the host */
+    ovstage_placement_t placement;   /* as given, or the first device that has rows of the call */
     bool pending;              /* how many prims the query has does not count yet: it is not ready,
                                   or a filter's that found none */
     uint64_t producer;         /* its op */

@@ -28,10 +28,30 @@ static bool fr_write_found_none(const fr_query *query)
     return fr_query_is_ready(query) && query->count == 0;
 }
 
+/* Without a placement: what lies on a device is written where its column lies, and as long as that
+ * lies nowhere, there. */
+static bool fr_write_find_device(fr_write_call *call)
+{
+    bool looks = call->pending ? !fr_write_found_none(call->query) : call->elements > 0; /* R101 */
+    for (uint32_t e = 0; e < call->count && looks && fr_placement_is_there(); e++) {
+        const DLTensor *tensor = fr_payload_tensor(&call->writes[e].data, 0);
+        if (tensor && tensor->device.device_type == kDLCUDA) {
+            call->placement.device = tensor->device;
+            return true;
+        }
+    }
+    return false;
+}
+
 ovstage_api_status_t fr_write_device_open(fr_write_call *call)
 {
-    const ovstage_placement_t *placement = call->request->placement;
-    ovstage_api_status_t status = fr_placement_check(call->stage, placement, &call->device);
+    const ovstage_placement_t *given = call->request->placement;
+    call->placement = (ovstage_placement_t)OVSTAGE_PLACEMENT_INIT;
+    if (given)
+        call->placement = *given;
+    else if (!fr_write_find_device(call))
+        return OVSTAGE_OK;
+    ovstage_api_status_t status = fr_placement_check(call->stage, &call->placement, &call->device);
     if (status != OVSTAGE_OK || !call->device)
         return status;
     if (call->pending && !fr_write_found_none(call->query))
@@ -61,6 +81,8 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
     const DLDevice from = fr_payload_tensor(data, 0)->device;
     bool from_host = from.device_type != kDLCUDA;
     fr_device_fault fault;
+    if (from_host && !call->request->placement)
+        return OVSTAGE_OK; /* a write of the host like any other */
     if (!from_host && !fr_devices_open(call->device->devices, from.device_id, &fault))
         return fr_placement_refuse(&fault, "the tensor's device");
     if (from_host && fr_sync_is_given(&data->cuda_sync))
@@ -93,9 +115,8 @@ static bool fr_write_describe(const fr_write_entry *entry, fr_opened *opened,
 /* For who asks what it waits for: of several entries, the first one's. */
 static fr_device_told fr_write_tell_work(const fr_write_call *call)
 {
-    fr_device_told told = {.what = "a write",
-                           .place = call->device->place,
-                           .stream = call->request->placement->stream};
+    fr_device_told told = {
+        .what = "a write", .place = call->device->place, .stream = call->placement.stream};
     for (uint32_t e = call->count; e > 0; e--)
         if (fr_sync_is_given(&call->writes[e - 1].data.cuda_sync))
             told.sync = call->writes[e - 1].data.cuda_sync;
@@ -145,8 +166,11 @@ static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fau
             source = fr_devices_open(call->device->devices, entries[e].source, fault);
         end = e + 1;
         while (end < call->count && entries[end].source == entries[e].source &&
-               entries[end].from_host == entries[e].from_host)
+               entries[end].from_host == entries[e].from_host &&
+               entries[end].on_host == entries[e].on_host)
             end++;
+        if (entries[e].on_host)
+            continue; /* it waits for nothing */
         captured = source && fr_write_capture_from(call, e, end - e, source, fault);
     }
     return captured;
@@ -367,13 +391,17 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
     fr_device_run run;
     fr_device_fault fault;
     fr_write_source source = {.from_host = entry->from_host, .dep = device->captured.dep};
+    if (entry->mapped)
+        source.device = device->opened;
+    else if (!entry->from_host) /* it is open, since the call */
+        source.device = fr_devices_open(device->opened->devices, entry->source, &fault);
+    what->device = device->is_placed ? device->opened : source.device;
+#ifdef FR_MUTATE_DEVICE_PLAIN_LIES_ELSEWHERE
+    what->device = device->opened;
+#endif
     *reserved = fr_write_home_reserve(op, write->stage, device, what, &run, plan, &begun);
     if (!begun)
         return false;
-    if (entry->mapped)
-        source.device = device->opened;
-    else if (!entry->from_host)
-        source.device = fr_devices_open(device->opened->devices, entry->source, &fault);
     bool placed = *reserved && fr_write_home_place(op, &source, &run, plan);
     bool ends = last || !placed, behind = fr_write_is_behind(device, &run);
     if (device->available && ends && !behind)
@@ -455,6 +483,9 @@ fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_co
     fr_opened_leave(device->opened, &entered);
 #endif
     while (write->next_entry < write->entry_count && !fr_op_failed(op))
-        fr_write_device_one(op, write, device);
+        if (write->entries[write->next_entry].on_host)
+            fr_write_one(op, write);
+        else
+            fr_write_device_one(op, write, device);
     return FR_RUN_DONE;
 }

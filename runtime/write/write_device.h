@@ -20,8 +20,9 @@ typedef struct fr_write_hold fr_write_hold;
 typedef struct fr_device_write {
     fr_opened *opened;
     uintptr_t stream, available; /* the client's */
-    fr_available *turn;          /* of `available`: a reference, or NULL */
-    bool told;                   /* `available` was recorded, or could not be */
+    bool is_placed; /* there; else rows of each entry lie where its column does, or as they are */
+    fr_available *turn; /* of `available`: a reference, or NULL */
+    bool told;          /* `available` was recorded, or could not be */
     fr_captured captured;
     fr_fence *put;       /* behind the entries that are in streams: a reference, or NULL */
     bool is_behind;      /* that waits in a stream of `opened` for work of another device */
@@ -36,8 +37,8 @@ static inline fr_device_write *fr_write_device(const fr_write_op *write)
     return write->on_device ? write->block : NULL;
 }
 
-/* Steps of the call; not OK: the text is set. open: which device. entry: one that was checked as
- * any other. capture: last, before it is submitted. */
+/* Steps of the call; not OK: the text is set. open: which device, if any. entry: one that was
+ * checked as any other. capture: last, before it is submitted. */
 ovstage_api_status_t fr_write_device_open(fr_write_call *call);
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
                                                  ovx_token_t token);

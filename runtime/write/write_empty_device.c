@@ -122,7 +122,7 @@ static bool fr_empty_write_capture(const fr_write_call *call, fr_empty_write *wr
 
 static ovstage_api_status_t fr_empty_write_open(const fr_write_call *call, fr_empty_write *write)
 {
-    const ovstage_placement_t *placement = call->request->placement;
+    const ovstage_placement_t *placement = &call->placement;
     fr_device_fault fault;
     fr_device_entry entry;
     *write = (fr_empty_write){.opened = call->device, .stream = placement->stream};

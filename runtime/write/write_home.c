@@ -27,9 +27,10 @@ static bool fr_write_begin(const fr_device_write *device, const fr_write *what, 
 bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,
                            fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun)
 {
+    fr_opened *wanted = what->device;
     for (;;) {
         fr_device_fault fault;
-        what->device = fr_write_home(what, device->opened);
+        what->device = fr_write_home(what, wanted);
         *begun = fr_write_begin(device, what, run, &fault);
         if (!*begun) {
             fr_write_home_fail(op, &fault);
@@ -40,7 +41,7 @@ bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, const fr_device_wri
         if (status == OVSTAGE_OK)
             return true;
         /* Another write, of another lane, has decided meanwhile. */
-        if (plan->elsewhere && fr_write_home(what, device->opened) != what->device) {
+        if (plan->elsewhere && fr_write_home(what, wanted) != what->device) {
             fr_device_run_end(run);
             continue;
         }
@@ -79,6 +80,7 @@ static bool fr_write_bring_up(fr_op *op, const fr_stage *stage, const fr_write *
     rows.adoptable = NULL;
     rows.buffer = NULL;
     up.rows = &rows;
+    up.device = home;
     fr_devices_settle(home->devices);
     bool reserved = fr_write_home_reserve(op, stage, &device, &up, &run, &plan, &begun);
     bool placed = reserved && fr_write_home_place(op, &source, &run, &plan);

@@ -9,7 +9,8 @@
 #include "runtime/device/run.h"
 #include "runtime/write/write_device.h"
 
-/* A run there, and memory for what is written. device: where it wants it, and what it waits for.
+/* A run there, and memory for what is written. what->device: where it wants it, which becomes where
+ * it is. device: what it waits for.
  * False: the op has failed, and nothing of the plan is left; there may be a run all the same, which
  * *begun says. */
 bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,

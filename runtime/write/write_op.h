@@ -59,6 +59,7 @@ typedef struct fr_write_entry {
     bool has_mask;
     bool mapped;     /* its rows are `buffer` (map/) */
     bool from_host;  /* of a write on a device: its rows go through staging */
+    bool on_host;    /* beside rows of devices: a write of the host like any other */
     uint8_t source;  /* of such a write: else the number of the device that they lie on */
     uint8_t counted; /* fr_write_counted, of a query that was not ready */
 } fr_write_entry;
@@ -119,6 +120,8 @@ void fr_write_entry_pack(fr_write_entry *entry, const fr_payload *payload, fr_wr
 void fr_write_entry_unpack(const fr_write_entry *entry, fr_row_source *rows);
 /* Bytes that its run copies, at most. */
 uint64_t fr_write_entry_bytes(const fr_write_entry *entry);
+/* write_run.c: the next entry, to a column of the host, at one go. Not done: the op has failed. */
+void fr_write_one(fr_op *op, fr_write_op *write);
 /* Deletes managed tensors that are still the op's. */
 void fr_write_op_let_go(fr_write_op *write);
 

@@ -200,7 +200,7 @@ static fr_run_result fr_write_one_split(fr_op *op, fr_write_op *write, fr_write_
     return fr_write_comes_second(write) ? FR_RUN_DONE : FR_RUN_SPLIT;
 }
 
-static void fr_write_one(fr_op *op, fr_write_op *write)
+void fr_write_one(fr_op *op, fr_write_op *write)
 {
     fr_row_source rows;
     fr_write_plan plan;

@@ -1,0 +1,189 @@
+// Writes without a placement: of rows that lie on devices, alone and beside others.
+#include "tests/placement/rows_fixture.h"
+
+namespace
+{
+
+class Plain : public RowsTest
+{
+  protected:
+    DLTensor On(int32_t device, fr_cu_device_ptr memory)
+    {
+        return {reinterpret_cast<void *>(memory), {kDLCUDA, device}, 1, {kDLFloat, 32, 1},
+                const_cast<int64_t *>(&three_),   nullptr,           0};
+    }
+
+    static ovstage_write_data_t Data(const DLTensor &tensor, ovstage_cuda_sync_t sync)
+    {
+        ovstage_write_data_t data = {};
+        data.tensors = &tensor;
+        data.tensor_count = 1;
+        data.cuda_sync = sync;
+        return data;
+    }
+
+    static ovstage_enqueue_result_t PlainWrite(const client::Stage &stage,
+                                               ovstage_query_handle_t query, ovx_token_t attribute,
+                                               uint64_t ordinal, const ovstage_write_data_t &data)
+    {
+        return ovstage_write_attribute(stage.instance, query, ovx_string_or_token_t{attribute, {}},
+                                       ordinal, data, OVSTAGE_PRIM_MODE_UPSERT);
+    }
+
+    // Where a column's values are read without being moved, and what they are.
+    int32_t Home(const client::Stage &stage, ovstage_query_handle_t query, ovx_token_t attribute,
+                 uint64_t ordinal)
+    {
+        ovstage_placement_t there = Place(nullptr, nullptr, 1);
+        uint64_t copies = fr_sim_calls("cuMemcpyPeerAsync") + fr_sim_calls("cuMemcpyHtoDAsync");
+        ovstage_read_handle_t read = 0;
+        ovstage_read_group_t group = {};
+        stage.finish(Read(stage, query, attribute, ordinal, &there, &read));
+        EXPECT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                  OVSTAGE_OK);
+        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
+        uint64_t now = fr_sim_calls("cuMemcpyPeerAsync") + fr_sim_calls("cuMemcpyHtoDAsync");
+        return now == copies ? 1 : 0;
+    }
+
+    const int64_t three_ = 3;
+};
+
+// The column lies where the first rows lie, and a write is complete when they have been read.
+TEST_P(Plain, RowsOfADevice)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_event produced = Event();
+        fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+        DLTensor tensor = On(0, memory);
+        for (uint64_t ordinal = 1; ordinal <= 4; ordinal++) {
+            auto first = static_cast<float>(10 * ordinal);
+            Produce(producer, memory, 3, first);
+            FR_SIM_OK(cu->cuEventRecord(produced, producer));
+            stage.finish(
+                PlainWrite(stage, query, attribute, ordinal, Data(tensor, {0, Handle(produced)})));
+            // By another stream, which waits for nothing: the source is the client's again.
+            fr_cu_stream other = Stream("other");
+            Produce(other, memory, 3, -1);
+            FR_SIM_OK(cu->cuStreamSynchronize(other));
+            stage.finish(stage.seal(ordinal));
+            EXPECT_EQ(stage.read(query, attribute, ordinal),
+                      (std::vector<float>{first, first + 1, first + 2}));
+        }
+        auto shown = ReadGroups(stage, query, attribute, {0, 4, false}, nullptr);
+        ASSERT_EQ(shown.size(), 1u);
+        EXPECT_EQ(shown[0].values, (std::vector<float>{40, 41, 42}));
+        EXPECT_EQ(Home(stage, query, attribute, 4), 0);
+    }
+}
+
+// A batch of rows of two devices and of the host: each column lies where its rows do.
+TEST_P(Plain, ABatchFromEverywhere)
+{
+    client::Stage stage(2);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t names[3] = {stage.token("zero"), stage.token("one"), stage.token("host")};
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+    FR_SIM_OK(cu->cuCtxSetCurrent(contexts[1]));
+    fr_cu_device_ptr there = Memory(3 * sizeof(float), "source of device 1");
+    FR_SIM_OK(cu->cuMemsetD32Async(there, 0, 3, nullptr));
+    fr_cu_event made = Event();
+    FR_SIM_OK(cu->cuEventRecord(made, nullptr));
+    FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+    std::vector<float> values = {7, 8, 9};
+    DLTensor tensors[3] = {On(0, memory), On(1, there), On(0, 0)};
+    tensors[2].device = {kDLCPU, 0};
+    tensors[2].data = values.data();
+    ovstage_attribute_write_t writes[3] = {};
+    for (int e = 0; e < 3; e++)
+        writes[e].attribute = ovx_string_or_token_t{names[e], {}};
+    for (uint64_t ordinal = 1; ordinal <= 2; ordinal++) {
+        Produce(producer, memory, 3, static_cast<float>(ordinal));
+        writes[0].data = Data(tensors[0], {Handle(producer), 0});
+        writes[1].data = Data(tensors[1], {0, Handle(made)});
+        writes[2].data = Data(tensors[2], {0, 0});
+        stage.finish(ovstage_write_attributes(stage.instance, query, writes, 3, ordinal,
+                                              OVSTAGE_PRIM_MODE_UPSERT));
+        stage.finish(stage.seal(ordinal));
+    }
+    EXPECT_EQ(stage.read(query, names[0], 2), (std::vector<float>{2, 3, 4}));
+    EXPECT_EQ(stage.read(query, names[1], 2), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(stage.read(query, names[2], 2), values);
+    EXPECT_EQ(Home(stage, query, names[0], 2), 0);
+    EXPECT_EQ(Home(stage, query, names[1], 2), 1);
+}
+
+// Rows by their numbers, of a device too.
+TEST_P(Plain, RowsByNumber)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(5);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_device_ptr first = Memory(5 * sizeof(float), "first"),
+                     some = Memory(3 * sizeof(float), "some");
+    int64_t five = 5;
+    DLTensor all = On(0, first), three = On(0, some);
+    all.shape = &five;
+    Produce(producer, first, 5, 1);
+    Produce(producer, some, 3, 50);
+    stage.finish(PlainWrite(stage, query, attribute, 1, Data(all, {Handle(producer), 0})));
+    stage.finish(stage.seal(1));
+    const uint32_t rows[3] = {4, 0, 2};
+    ovstage_write_data_t data = Data(three, {Handle(producer), 0});
+    stage.finish(flyrail_write_rows(stage.instance, query, ovx_string_or_token_t{attribute, {}}, 2,
+                                    rows, 3, data, FLYRAIL_WRITE_KEYS_EXIST));
+    stage.finish(stage.seal(2));
+    EXPECT_EQ(stage.read(query, attribute, 2), (std::vector<float>{51, 2, 52, 4, 50}));
+}
+
+int deleted;
+
+void Delete(DLManagedTensorVersioned *)
+{
+    deleted++;
+}
+
+TEST_P(Plain, WhatIsRefused)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+    Produce(producer, memory, 3, 1);
+    auto refused = [&](const DLTensor &tensor, ovstage_query_handle_t to, const char *part) {
+        ovstage_enqueue_result_t result =
+            PlainWrite(stage, to, attribute, 1, Data(tensor, {Handle(producer), 0}));
+        EXPECT_NE(client::last_error().find(part), std::string::npos) << client::last_error();
+        return result.status;
+    };
+    EXPECT_EQ(refused(On(7, memory), query, "7"), OVSTAGE_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(refused(On(1, memory), query, "not on CUDA device 1"),
+              OVSTAGE_ERROR_INVALID_ARGUMENT);
+    deleted = 0;
+    ManagedSource source(memory, Delete, Handle(producer));
+    source.managed.dl_tensor.device.device_id = 7;
+    EXPECT_EQ(PlainWrite(stage, query, attribute, 1, source.data).status,
+              OVSTAGE_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(deleted, 1);
+    source.managed.dl_tensor.device.device_id = 0;
+    stage.finish(PlainWrite(stage, query, attribute, 1, source.data));
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(stage.read(query, attribute, 1), (std::vector<float>{1, 2, 3}));
+    // Of a write of nothing nobody looks at the payload (R101).
+    ovstage_query_handle_t none = stage.query(std::vector<std::string>{});
+    stage.finish(PlainWrite(stage, none, attribute, 2, Data(On(7, 0), {0, 0})));
+    stage.destroy();
+    EXPECT_EQ(deleted, 2);
+}
+
+PLACEMENT_ORDERS(Plain);
+
+} // namespace

@@ -22,6 +22,9 @@
  *   reports that clients must not see pending when it is complete (of earlier ops of the ordinal;
  *   of a seal, of what it seals), and then for the work itself. So ids that clients have tell of
  *   what is complete, while lanes, seals, judgements and consumers go on at what is submitted.
+ *   Parked: an op that can go on only after what no op stands for keeps its place, a lane its first
+ *   op, and no thread. It is an op with one edge more, which whoever resumes it ends: so it is run
+ *   again by whoever runs ops that become runnable (graph_park.c).
  *   The parts keep their own: op.h, lane.h, edge.h, op_table.h, op_record.h, wait.h.
  *
  * Progress: acceptance takes one short lock; completing an op takes none. A waiting thread that
@@ -52,12 +55,13 @@ typedef enum fr_run_result {
     FR_RUN_DONE,  /* the op is complete (failed if fr_op_fail was called) */
     FR_RUN_SPLIT, /* the op goes on by itself; whoever finishes it calls fr_graph_op_finish, exactly
                      once */
+    FR_RUN_PARKED, /* fr_op_park was called: run is called again after fr_graph_op_resume */
 } fr_run_result;
 
 typedef struct fr_op_type {
     const char *name; /* for traces and explanations: "write", "seal", ... */
-    /* Exactly once, unless the op is dropped. Must not block on other ops except through
-     * fr_graph_wait. */
+    /* Once, and again each time that it was parked and resumed, unless the op is dropped. Must not
+     * block on other ops except through fr_graph_wait. */
     fr_run_result (*run)(fr_op *op, const fr_run_context *context);
     /* Helps a split op that is still going on, from a thread that waits for it: takes chunks until
      * none is left. May be NULL. */
@@ -66,8 +70,9 @@ typedef struct fr_op_type {
      * instead of run when the instance is destroyed or a producer failed: lets go of what the
      * payload holds. May be NULL. */
     void (*drop)(fr_op *op);
-    /* Of a split op that nobody can help: what it waits for, for explanations. Under admission,
-     * also while somebody else ends the op: looks at its payload alone. May be NULL. */
+    /* Of a parked op, or a split one that nobody can help: what it waits for, for explanations.
+     * Under admission, also while somebody else ends the op: looks at its payload alone. May be
+     * NULL. */
     void (*tell)(const fr_op *op, char *text, size_t text_bytes);
     bool is_task; /* runs client code: a waiting thread runs it only when there are no workers */
     /* True when run may work long (more than 64 KiB to move): a wait with a finite timeout does not
@@ -205,6 +210,12 @@ void fr_op_fail(fr_op *op, ovstage_api_status_t status, const char *format, ...)
 void fr_op_fail_also(fr_op *op, ovstage_api_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool fr_op_failed(const fr_op *op);
+/* Inside run, of an op that has not failed: it cannot go on before something that no op stands for,
+ * and run will answer FR_RUN_PARKED. Before anybody can resume it. */
+void fr_op_park(fr_op *op);
+/* A parked op may go on: exactly once for each fr_op_park, from any thread, also before run has
+ * returned, without locks; runs nothing. */
+void fr_graph_op_resume(fr_graph *graph, fr_op *op);
 /* Ends a split op, from any thread. */
 void fr_graph_op_finish(fr_graph *graph, fr_op *op, fr_worker *worker_or_null);
 /* The op that runs, or is dropped, on this thread (of any graph), or NULL. */

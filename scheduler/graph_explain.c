@@ -33,12 +33,16 @@ static uint64_t fr_explain_producer(fr_graph *graph, fr_op **op, uint32_t *left)
     return 0;
 }
 
-/* Under admission: what a split op says itself. False: it has not split, or says nothing. */
-static bool fr_explain_split(const fr_op *op, fr_explanation *out)
+/* Under admission: what an op says itself that has split, or is parked, and that nobody runs.
+ * False: it has not, or says nothing. */
+static bool fr_explain_elsewhere(const fr_op *op, bool claimed, fr_explanation *out)
 {
-    /* [explain.split] pairs [op.settle], [op.settle_solo] : its payload is as run has left it */
+    /* [explain.split] pairs [op.settle], [op.settle_solo], [op.leave_parked] : its payload is as
+     * run has left it */
     uint64_t word = fr_load_acquire(&op->word);
-    if ((word & FR_OP_SETTLED) == 0 || (word & FR_OP_ENDED) != 0 || !op->type->tell)
+    bool split = claimed && (word & FR_OP_SETTLED) != 0 && (word & FR_OP_ENDED) == 0;
+    bool parked = !claimed && fr_op_is_parked(word);
+    if (!op->type->tell || !(parked || (split && !op->type->help)))
         return false;
     op->type->tell(op, out->what, sizeof(out->what));
     return true;
@@ -66,7 +70,7 @@ static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
         out->why = FR_WHY_COMPLETE;
     else if (out->next_id != 0)
         out->why = FR_WHY_PRODUCER;
-    else if (claimed && fr_explain_split(op, out))
+    else if (fr_explain_elsewhere(op, claimed, out))
         out->why = FR_WHY_ELSEWHERE;
     else
         out->why = claimed ? FR_WHY_RUNNING : FR_WHY_NOBODY;

@@ -12,7 +12,8 @@ typedef enum fr_obstacle {
     FR_OBSTACLE_SPLIT,    /* it goes on by itself and takes helpers: `op` */
     FR_OBSTACLE_DRAINER,  /* another thread drains its lane, or runs it */
     FR_OBSTACLE_EDGES,    /* `op`, this one or the first of its lane, has producers */
-    FR_OBSTACLE_COUNTING, /* all producers have completed; one of them is just counting it down */
+    FR_OBSTACLE_COUNTING, /* all producers have completed; one of them is just counting it down, or
+                             it is parked */
     FR_OBSTACLE_NOT_MINE, /* it can run, but not on this thread */
 } fr_obstacle;
 
@@ -37,6 +38,8 @@ static uint32_t fr_explore_next_producer(fr_graph *graph, fr_edge_block *block, 
 
 static fr_obstacle fr_explore_edges(fr_graph *graph, const fr_op *op)
 {
+    if ((fr_load_relaxed(&op->word) & FR_OP_HAS_EDGES) == 0) /* it is parked: as if one were */
+        return FR_OBSTACLE_COUNTING;
     fr_edge_block *block = op->producers;
     return fr_explore_next_producer(graph, block, 0) < block->count ? FR_OBSTACLE_EDGES
                                                                     : FR_OBSTACLE_COUNTING;

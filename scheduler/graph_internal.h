@@ -170,6 +170,11 @@ void fr_lane_give_back(fr_graph *graph, fr_lane *lane,
 /* Under admission: takes the right to run a solo op. */
 bool fr_solo_claim(fr_op *op);
 void fr_solo_run(fr_graph *graph, fr_op *op, fr_worker *worker);
+/* By who has run it, when it has parked: whether it may go on by now. If not, it is nobody's any
+ * more (graph_park.c). */
+bool fr_solo_is_resumed(fr_op *op);
+/* Its record is nobody's any more. */
+void fr_solo_retire(fr_graph *graph, fr_op *op, fr_graph_slot *slot);
 /* A waiter that entered the op as a helper leaves it; completes the op when it is the last. */
 void fr_op_end_help(fr_graph *graph, fr_op *op, fr_worker *worker);
 

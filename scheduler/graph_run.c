@@ -53,8 +53,9 @@ static fr_run_result fr_op_call(fr_graph *graph, fr_op *op, fr_worker *worker)
     uint64_t start_ns = fr_os_current->now_ns();
     fr_run_result result = op->type->run(op, &context);
     /* A split op is not complete before this thread has set it aside. */
-    trace->function(trace->user, op, op->type->name, context.worker_index, start_ns,
-                    fr_os_current->now_ns());
+    if (result != FR_RUN_PARKED)
+        trace->function(trace->user, op, op->type->name, context.worker_index, start_ns,
+                        fr_os_current->now_ns());
     return result;
 }
 
@@ -90,15 +91,22 @@ bool fr_op_count_down(fr_graph *graph, fr_op *op, uint64_t n)
             if ((word & FR_OP_SOLO) != 0)
                 after |= FR_OP_TOKEN;
         }
-        /* [op.count_down] pairs [op.deps.read], [op.claim], [op.token], [op.announce], [explore.op]
-         * : who runs the op comes after its producers */
+        /* [op.count_down] pairs [op.deps.read], [op.claim], [op.token], [op.announce],
+         * [explore.op], [op.leave_parked] : who runs the op comes after its producers */
     } while (!fr_cas_acq_rel(&op->word, &word, after));
     if ((after & FR_OP_DEPS_MASK) != 0)
         return false;
     if ((word & FR_OP_WAITERS) != 0)
         fr_waiters_wake_place(&graph->waiters, op);
-    if ((word & FR_OP_SOLO) != 0)
+#ifdef FR_MUTATE_PARK_PUSHES_TWICE
+    word &= ~FR_OP_TOKEN;
+#endif
+    if ((word & FR_OP_SOLO) != 0 && (word & FR_OP_TOKEN) == 0)
         return true;
+    if ((word & FR_OP_SOLO) != 0) { /* of a parked one it may be out still: who takes it runs it */
+        fr_waiters_look_at_conditions(&graph->waiters);
+        return false;
+    }
     /* Only a drainer that blocked for this op has taken its own share away. */
     fr_lane *lane = op->place.in_lane.lane;
     uint64_t before = fr_lane_unblock(lane);
@@ -267,9 +275,15 @@ static fr_drain_stop fr_drain_batch(fr_drainer *drainer, uint32_t count)
             fr_op_prefetch_behind(next);
         uint64_t id = op->id;
         bool is_long = op->type->is_task || (word & FR_OP_LARGE) != 0;
-        if (fr_op_run(drainer->graph, op, drainer->worker, drainer) == FR_RUN_SPLIT) {
+        fr_run_result result = fr_op_run(drainer->graph, op, drainer->worker, drainer);
+        if (result == FR_RUN_SPLIT) {
             drainer->op = op;
             return FR_DRAIN_SPLIT;
+        }
+        if (result == FR_RUN_PARKED) { /* it has an edge, or had one that is over by now */
+            next = op;
+            count++;
+            continue;
         }
         fr_op_complete(drainer->graph, op, drainer->slot, drainer);
         op->table.next_free = NULL;
@@ -436,8 +450,7 @@ void fr_lane_give_back(fr_graph *graph, fr_lane *lane, fr_worker *worker)
 
 /* --- solo ops --------------------------------------------------------------------------------- */
 
-/* Its record is nobody's any more. */
-static void fr_solo_retire(fr_graph *graph, fr_op *op, fr_graph_slot *slot)
+void fr_solo_retire(fr_graph *graph, fr_op *op, fr_graph_slot *slot)
 {
     op->table.next_free = NULL;
     fr_done_retire(graph, slot, (fr_done){op, op, 1},
@@ -471,14 +484,21 @@ bool fr_solo_claim(fr_op *op)
     do {
         if ((word & FR_OP_CLAIMED) != 0 || (word & FR_OP_DEPS_MASK) > 0)
             return false;
-        /* [op.claim] pairs [op.count_down] : the op runs after its producers */
+        /* [op.claim] pairs [op.count_down], [op.leave_parked] : the op runs after its producers,
+         * and after who has run it before it parked */
     } while (!fr_cas_acquire(&op->word, &word, word | FR_OP_CLAIMED));
     return true;
 }
 
 void fr_solo_run(fr_graph *graph, fr_op *op, fr_worker *worker)
 {
-    if (fr_op_run(graph, op, worker, NULL) == FR_RUN_SPLIT) {
+    fr_run_result result;
+    do
+        result = fr_op_run(graph, op, worker, NULL);
+    while (result == FR_RUN_PARKED && fr_solo_is_resumed(op));
+    if (result == FR_RUN_PARKED)
+        return;
+    if (result == FR_RUN_SPLIT) {
         /* [op.settle_solo] pairs [op.end], [op.help], [explore.op], [explain.split] : as op.settle
          */
         if ((fr_or_acq_rel(&op->word, FR_OP_SETTLED) & FR_OP_ENDED) == 0)
@@ -534,65 +554,4 @@ void fr_op_end_help(fr_graph *graph, fr_op *op, fr_worker *worker)
     uint64_t word = fr_sub_acq_rel(&op->word, FR_OP_HELPER_ONE);
     if ((word & FR_OP_ENDED) != 0 && (word & FR_OP_HELPERS_MASK) == FR_OP_HELPER_ONE)
         fr_split_complete(graph, op, worker);
-}
-
-/* --- tokens ----------------------------------------------------------------------------------- */
-
-static const fr_drain_limits fr_token_limits = {
-    .deadline_ns = FR_TIMEOUT_INFINITE, .gives_back = true, .runs_tasks = true, .runs_large = true};
-
-bool fr_graph_token_begins(const fr_runnable *token)
-{
-    return token->run == fr_lane_token_run || token->run == fr_solo_token_run;
-}
-
-void fr_lane_token_run(fr_runnable *token, fr_worker *worker)
-{
-    fr_lane *lane = fr_lane_of_token(token);
-    fr_graph *graph = lane->graph;
-    fr_graph_slot *slot = fr_graph_enter(graph, worker);
-    switch (fr_lane_take_token(lane, fr_sieve_is_on())) {
-    case FR_LANE_TOKEN_DRAIN:
-        fr_worker_begin(worker);
-        (void)fr_lane_drain(graph, lane, worker, &fr_token_limits);
-        break;
-    case FR_LANE_TOKEN_RETIRE:
-        fr_lane_map_retire(&graph->lanes, lane);
-        fr_waiters_look_at_conditions(&graph->waiters); /* destroy waits for tokens */
-        break;
-    case FR_LANE_TOKEN_KEEP:
-        fr_sieve_keep(token);
-        break;
-    case FR_LANE_TOKEN_NOTHING:
-        fr_waiters_look_at_conditions(&graph->waiters);
-        break;
-    }
-    fr_graph_leave(graph, slot);
-}
-
-void fr_solo_token_run(fr_runnable *token, fr_worker *worker)
-{
-    fr_op *op = (fr_op *)(void *)((char *)token - offsetof(fr_op, place));
-    fr_graph *graph = fr_op_graph(op);
-    fr_graph_slot *slot = fr_graph_enter(graph, worker);
-    uint64_t word = fr_load_relaxed(&op->word);
-    bool keeps;
-    do {
-        keeps = fr_sieve_is_on() && (word & FR_OP_CLAIMED) == 0;
-        /* [op.token] pairs [op.count_down], [op.finish], [destroy.op] : the op runs after its
-         * producers; its record goes after it ran */
-    } while (!keeps && !fr_cas_acq_rel(&op->word, &word, (word & ~FR_OP_TOKEN) | FR_OP_CLAIMED));
-    if (keeps)
-        fr_sieve_keep(token);
-    else if ((word & FR_OP_CLAIMED) == 0) {
-        fr_worker_begin(worker);
-        fr_solo_run(graph, op, worker);
-    } else {
-        if ((word & FR_OP_FINISHED) != 0) {
-            (void)fr_sub_relaxed(&graph->stale_tokens, 1);
-            fr_solo_retire(graph, op, slot);
-        }
-        fr_waiters_look_at_conditions(&graph->waiters); /* destroy waits for tokens */
-    }
-    fr_graph_leave(graph, slot);
 }

@@ -464,8 +464,14 @@ static bool fr_lane_has_progress(const fr_graph *graph, const fr_lane *lane, uin
     /* [room.lane] pairs [lane.settle] : its drainer's frame */
     uint64_t word = fr_load_acquire(&lane->word);
     *pending += fr_lane_count(word);
-    if (fr_lane_count(word) == 0 || (word & FR_LANE_BLOCKED) != 0)
+    if (fr_lane_count(word) == 0)
         return false;
+#ifdef FR_MUTATE_PARK_IS_NO_PROGRESS
+    if ((word & FR_LANE_BLOCKED) != 0)
+        return false;
+#endif
+    if ((word & FR_LANE_BLOCKED) != 0) /* one that has parked waits for no op */
+        return (fr_load_relaxed(&fr_load_relaxed(&lane->first)->word) & FR_OP_PARKED) != 0;
     return (word & FR_LANE_DRAINER) == 0 || !fr_frame_stamp(graph, NULL, lane, stamp);
 }
 
@@ -474,7 +480,7 @@ static bool fr_solo_has_progress(const fr_graph *graph, const fr_op *op, uint64_
                                  uint64_t stamp)
 {
     if ((word & FR_OP_CLAIMED) == 0)
-        return (word & FR_OP_DEPS_MASK) == 0;
+        return (word & FR_OP_DEPS_MASK) == 0 || (word & FR_OP_PARKED) != 0;
     return !fr_frame_stamp(graph, op, NULL, stamp);
 }
 

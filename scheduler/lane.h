@@ -12,7 +12,7 @@
  *   T token    who makes the lane runnable and will    who took the token
  *              push: join, a leaving drainer, unblock
  *   B blocked  the drainer, when the first op has      the count-down that ends the last of them
- *              edges left
+ *              edges left, or is parked
  *   W waiters  a waiter about to sleep, under          leave, block and unblock, in the same step;
  *              admission                               whoever cleared it wakes them
  *   R retired  who leaves the lane without ops: it     admission, when it uses the lane for another

@@ -13,16 +13,20 @@
  *
  * Word map of `word`:
  *
- *    63  60 59 58 57 56 55 54 53 52 51 50 49 48 47        32 31             0
- *   +------+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
- *   |  0   |P |R |B |X |L |E |G |S |W |F |T |C |  helpers   |      deps      |
- *   +------+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
+ *    63 61 60 59 58 57 56 55 54 53 52 51 50 49 48 47        32 31             0
+ *   +-----+--+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
+ *   |  0  |K |P |R |B |X |L |E |G |S |W |F |T |C |  helpers   |      deps      |
+ *   +-----+--+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
  *   field      set by                                cleared by
  *   deps       submit: edges, and one share of the   each producer that completes (-1); the own
  *              op itself, that keeps it above zero   share: submit for a solo op; in a lane the
- *              until somebody is ready for zero      drainer that blocks for the op's edges
+ *              until somebody is ready for zero;     drainer that blocks for the op's edges; of an
+ *              run, when it parks: one that resume   op that parks, who has run it; resume
+ *              ends, and the own share if it has
+ *              none any more
  *   helpers    a waiter that helps a split op (+1)   the same (-1)
- *   C claimed  who will run the solo op              -
+ *   C claimed  who will run the solo op              who has run it, when it has parked and is not
+ *                                                    resumed yet
  *   T token    who brings deps of a solo op to       who took the token
  *              zero, in that same step
  *   F finished who completed the solo op             -
@@ -39,6 +43,8 @@
  *   R reported submit: the next id is its report's,  -
  *              and the only one that clients have
  *   P report   submit: it runs, though its op failed -
+ *   K parked   run, the first time that it parks:    -
+ *              its producers are all complete
  *
  * Bits that are never cleared end with the record's use: get starts again from 0.
  *
@@ -46,7 +52,8 @@
  *   The op may run when deps is zero, or is 1 and that is its own share (an op in a lane at which
  *   its drainer looks).
  *   A split op is completed by the step that makes it S and G without helpers: exactly one does.
- *   A record goes back when an op was counted out of its lane, or when a solo op is F without T. */
+ *   A record goes back when an op was counted out of its lane, or when a solo op is F without T.
+ *   An op that parks goes to sleep and wakes as one with edges does (graph_park.c). */
 #ifndef FR_SCHEDULER_OP_H
 #define FR_SCHEDULER_OP_H
 
@@ -70,6 +77,7 @@ typedef struct fr_edge_block fr_edge_block;
 #define FR_OP_LARGE (UINT64_C(1) << 57)
 #define FR_OP_REPORTED (UINT64_C(1) << 58)
 #define FR_OP_REPORT (UINT64_C(1) << 59)
+#define FR_OP_PARKED (UINT64_C(1) << 60)
 
 _Static_assert(FR_OP_DEPS_MASK < FR_OP_HELPER_ONE, "deps must not run into the helpers");
 _Static_assert(FR_OP_HELPERS_MASK < FR_OP_CLAIMED, "helpers must not run into the flags");
@@ -104,6 +112,12 @@ _Static_assert(offsetof(fr_op, payload) == FR_CACHE_LINE_BYTES, "the payload sta
 static inline bool fr_op_has_failed(const fr_op *op)
 {
     return (fr_load_relaxed(&op->word) & FR_OP_HAS_FAILED) != 0;
+}
+
+/* Whether it waits for what no op stands for, and nobody runs it meanwhile. */
+static inline bool fr_op_is_parked(uint64_t word)
+{
+    return (word & FR_OP_PARKED) != 0 && (word & FR_OP_DEPS_MASK) > 0;
 }
 
 /* By what clients know a pending op, or one that runs. */

@@ -186,8 +186,12 @@ static uint64_t fr_opened_look_at_all(fr_opened *opened, fr_fence_call **due)
     uint64_t over = 0;
     /* Streams come to the front of their lists, and never go. */
     for (uint32_t k = 0; k < 3; k++)
-        for (fr_own_stream *stream = lists[k]; stream; stream = stream->next)
-            over += fr_fence_queue_look(opened, &stream->pending, false, due);
+        for (fr_own_stream *stream = lists[k]; stream; stream = stream->next) {
+            uint64_t ended = fr_fence_queue_look(opened, &stream->pending, false, due);
+            if (ended > 0 && k == 0)
+                fr_streams_look(opened, stream, due);
+            over += ended;
+        }
     return over + fr_fence_queue_look(opened, &opened->fences.clients, true, due);
 }
 

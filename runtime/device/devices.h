@@ -13,6 +13,7 @@
 
 #include "runtime/device/blocks.h"
 #include "runtime/device/fence.h"
+#include "runtime/device/park.h"
 #include "runtime/device/staging.h"
 #include "runtime/device/streams.h"
 #include "runtime/device/table.h"
@@ -34,6 +35,7 @@ struct fr_opened {
     _Atomic bool looking; /* one at a time looks at fences; set and cleared by who does */
     fr_fences fences;
     fr_streams streams;
+    fr_stream_waits waits;
     fr_blocks blocks;
     fr_staging staging;
     /* Whether `death` is there: what the device does not recover from, of who first met it. */

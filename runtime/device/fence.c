@@ -120,6 +120,20 @@ bool fr_fence_when_over(fr_fence *fence, fr_fence_call *call)
     return pending;
 }
 
+bool fr_fence_forget(fr_fence *fence, const fr_fence_call *call)
+{
+    fr_opened *opened = fence->opened;
+    fr_mutex_lock(&opened->lock);
+    fr_fence_call **link = &fence->calls;
+    while (*link && *link != call)
+        link = &(*link)->next;
+    bool found = *link != NULL;
+    if (found)
+        *link = call->next;
+    fr_mutex_unlock(&opened->lock);
+    return found;
+}
+
 /* --- looking ---------------------------------------------------------------------------------- */
 
 /* Takes the fence out of its queue, whose entry before it is `before`, or NULL. */

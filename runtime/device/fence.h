@@ -74,6 +74,9 @@ void fr_fence_retain(fr_fence *fence);
 void fr_fence_release(fr_fence *fence); /* NULL is fine */
 /* False: it is over already, and the call was not entered. */
 bool fr_fence_when_over(fr_fence *fence, fr_fence_call *call);
+/* The call is not to be made; its memory need not be there any more. False: who looks has it in
+ * hand, and makes it, or has made it. */
+bool fr_fence_forget(fr_fence *fence, const fr_fence_call *call);
 
 static inline fr_fence_state fr_fence_look(const fr_fence *fence)
 {

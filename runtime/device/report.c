@@ -66,7 +66,7 @@ static void fr_device_report_drop(fr_op *op)
 
 static void fr_device_report_tell_wait(const fr_op *op, char *text, size_t text_bytes)
 {
-    /* As fr_write_is_large: the payload is only read. */
+    /* As fr_write_payload: it is only read. */
     union {
         const fr_op *given;
         fr_op *same;

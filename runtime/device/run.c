@@ -10,20 +10,18 @@ static bool fr_device_run_take_stream(fr_device_run *run, fr_stream_kind kind,
                                       fr_device_fault *fault)
 {
     fr_opened *opened = run->opened;
-    bool all_busy;
-    run->own = NULL;
 #ifdef FR_MUTATE_DEVICE_LEGACY_IS_OUR_OWN
     client_stream = client_stream == 1 ? 0 : client_stream;
 #endif
     if (client_stream != 0)
         return opened->devices->table->stream_of_client(opened->device, client_stream, &run->stream,
                                                         fault);
-    run->own = fr_streams_take(opened, kind, lane, &all_busy, fault);
+    run->own = fr_streams_take(opened, kind, lane, &run->all_busy, fault);
     if (run->own) {
         run->stream = run->own->stream;
         return true;
     }
-    if (all_busy) {
+    if (run->all_busy) {
         fault->kind = FR_DEVICE_MEMORY;
         fault->code = 0;
         (void)snprintf(fault->text, sizeof(fault->text),
@@ -36,13 +34,12 @@ static bool fr_device_run_take_stream(fr_device_run *run, fr_stream_kind kind,
 bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client_stream,
                          uint64_t lane, const fr_fence *dep, fr_device_fault *fault)
 {
-    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
-    return fr_device_run_begin_in(run, opened, kind, client_stream, lane, dep, fault);
+    return fr_device_run_begin_in(run, opened, fr_device_run_kind(dep), client_stream, lane, dep,
+                                  fault);
 }
 
-bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
-                            uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
-                            fr_device_fault *fault)
+/* Entered, with a fence to record. */
+static bool fr_device_run_enter(fr_device_run *run, fr_opened *opened, fr_device_fault *fault)
 {
     memset(run, 0, sizeof(*run));
     run->opened = opened;
@@ -51,13 +48,46 @@ bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kin
     if (!fr_opened_enter(opened, &run->entry, fault))
         return false;
     run->done = fr_fence_get(opened, fault);
-    bool begun = run->done && fr_device_run_take_stream(run, kind, client_stream, lane, fault) &&
-                 fr_wait_for(opened, run->stream, run->own, dep, FR_WAIT_PRODUCER, fault);
-    if (!begun) {
-        fr_opened_note(opened, fault);
-        fr_device_run_end(run);
+    if (run->done)
+        return true;
+    fr_opened_note(opened, fault);
+    fr_device_run_end(run);
+    return false;
+}
+
+/* False: it has ended. */
+static bool fr_device_run_wait(fr_device_run *run, const fr_fence *dep, fr_device_fault *fault)
+{
+    if (fr_wait_for(run->opened, run->stream, run->own, dep, FR_WAIT_PRODUCER, fault))
+        return true;
+    fr_opened_note(run->opened, fault);
+    fr_device_run_end(run);
+    return false;
+}
+
+bool fr_device_run_begin_given(fr_device_run *run, fr_opened *opened, fr_own_stream *given,
+                               const fr_fence *dep, fr_device_fault *fault)
+{
+    if (!fr_device_run_enter(run, opened, fault)) {
+        fr_streams_give(opened, given);
+        return false;
     }
-    return begun;
+    run->own = given;
+    run->stream = given->stream;
+    return fr_device_run_wait(run, dep, fault);
+}
+
+bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
+                            uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
+                            fr_device_fault *fault)
+{
+    if (!fr_device_run_enter(run, opened, fault))
+        return false;
+    if (fr_device_run_take_stream(run, kind, client_stream, lane, fault))
+        return fr_device_run_wait(run, dep, fault);
+    fr_opened_note(opened, fault);
+    fr_device_run_end(run);
+    return false;
 }
 
 /* --- payloads --------------------------------------------------------------------------------- */

@@ -26,7 +26,8 @@ typedef struct fr_device_run {
     fr_own_stream *own; /* NULL: `stream` is a client's */
     fr_fence *done;     /* what record will record; then it is recorded */
     bool recorded;
-    bool put; /* work is in the stream */
+    bool put;      /* work is in the stream */
+    bool all_busy; /* begin failed, for there was no stream of its kind */
     fr_device_use *uses, few[FR_DEVICE_RUN_FEW];
     uint32_t use_count, use_capacity;
     fr_staged *staged;      /* that the work reads */
@@ -42,6 +43,14 @@ bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client
 bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
                             uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
                             fr_device_fault *fault);
+/* The same, in a stream of ours that the caller has taken: it is the run's, also when it fails. */
+bool fr_device_run_begin_given(fr_device_run *run, fr_opened *opened, fr_own_stream *given,
+                               const fr_fence *dep, fr_device_fault *fault);
+/* In which kind of stream begin does. */
+static inline fr_stream_kind fr_device_run_kind(const fr_fence *dep)
+{
+    return dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
+}
 /* Each payload once, before work on it. */
 bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);
 bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);

@@ -24,7 +24,7 @@ void fr_streams_destroy(fr_opened *opened)
 }
 
 /* With the lock held: one of the lane's own, else one without work, else NULL. */
-static fr_own_stream *fr_streams_find(fr_own_stream *list, uint64_t lane)
+static fr_own_stream *fr_streams_find_in(fr_own_stream *list, uint64_t lane)
 {
     fr_own_stream *found = NULL;
     for (fr_own_stream *stream = list; stream; stream = stream->next) {
@@ -61,20 +61,44 @@ static bool fr_streams_may_stall(const fr_own_stream *list, const fr_own_stream 
     return fr_stream_is_stalled(stream) || stalled < FR_STREAMS_MAX;
 }
 
+bool fr_streams_may_be(const fr_opened *opened, const fr_own_stream *stream, fr_stream_kind kind)
+{
+    return kind != FR_STREAM_STALLED || fr_streams_may_stall(opened->streams.work, stream);
+}
+
+void fr_stream_become(fr_own_stream *stream, fr_stream_kind kind, uint64_t lane)
+{
+    if (!fr_stream_is_stalled(stream))
+        stream->kind = kind;
+    stream->taken = true;
+    stream->lane = lane;
+}
+
+/* With the lock held: NULL when there is none. */
+static fr_own_stream *fr_streams_find(const fr_opened *opened, fr_stream_kind kind, uint64_t lane)
+{
+    const fr_streams *streams = &opened->streams;
+    fr_own_stream *list = kind == FR_STREAM_GATE ? streams->gates : streams->work;
+    fr_own_stream *found = fr_streams_find_in(list, lane);
+    return found && fr_streams_may_be(opened, found, kind) ? found : NULL;
+}
+
+static bool fr_streams_may_make_more(const fr_opened *opened, fr_stream_kind kind)
+{
+    return kind == FR_STREAM_GATE || opened->streams.work_count < fr_streams_limit(kind);
+}
+
+bool fr_streams_any_for(const fr_opened *opened, fr_stream_kind kind, uint64_t lane)
+{
+    return fr_streams_find(opened, kind, lane) || fr_streams_may_make_more(opened, kind);
+}
+
 static fr_own_stream *fr_streams_find_any(fr_opened *opened, fr_stream_kind kind, uint64_t lane)
 {
-    fr_streams *streams = &opened->streams;
     fr_mutex_lock(&opened->lock);
-    fr_own_stream *list = kind == FR_STREAM_GATE ? streams->gates : streams->work;
-    fr_own_stream *found = fr_streams_find(list, lane);
-    if (found && kind == FR_STREAM_STALLED && !fr_streams_may_stall(list, found))
-        found = NULL;
-    if (found) {
-        if (!fr_stream_is_stalled(found))
-            found->kind = kind;
-        found->taken = true;
-        found->lane = lane;
-    }
+    fr_own_stream *found = fr_streams_find(opened, kind, lane);
+    if (found)
+        fr_stream_become(found, kind, lane);
     fr_mutex_unlock(&opened->lock);
     return found;
 }
@@ -134,7 +158,7 @@ static bool fr_streams_may_make(fr_opened *opened, fr_stream_kind kind)
     uint32_t *count =
         kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count;
     fr_mutex_lock(&opened->lock);
-    bool may = kind == FR_STREAM_GATE || *count < fr_streams_limit(kind);
+    bool may = fr_streams_may_make_more(opened, kind);
     *count += may;
     fr_mutex_unlock(&opened->lock);
     return may;
@@ -156,6 +180,10 @@ fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t 
         fr_mutex_lock(&opened->lock);
         (kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count)[0]--;
         fr_mutex_unlock(&opened->lock);
+#ifndef FR_MUTATE_DEVICE_UNMADE_TELLS_NOBODY
+        if (kind != FR_STREAM_GATE)
+            fr_stream_waits_wake_all(opened); /* who waits since it was counted may make one */
+#endif
     }
     return made;
 }
@@ -164,15 +192,41 @@ void fr_streams_give(fr_opened *opened, fr_own_stream *stream)
 {
     fr_mutex_lock(&opened->lock);
     stream->taken = false;
+    fr_stream_given given = {NULL, NULL};
+#ifndef FR_MUTATE_DEVICE_GIVE_TELLS_NOBODY
+    given = fr_stream_waits_give(opened, stream);
+#endif
     fr_mutex_unlock(&opened->lock);
+    if (fr_stream_given_resumes(given))
+        fr_stream_wait_resume(given.wait);
+}
+
+void fr_streams_look(fr_opened *opened, fr_own_stream *stream, fr_fence_call **due)
+{
+#ifdef FR_MUTATE_DEVICE_LOOK_GIVES_NOTHING
+    return;
+#endif
+    fr_mutex_lock(&opened->lock);
+    fr_stream_given given = fr_stream_waits_give(opened, stream);
+    fr_mutex_unlock(&opened->lock);
+    if (!fr_stream_given_resumes(given))
+        return;
+    given.wait->given.next = *due;
+    *due = &given.wait->given;
 }
 
 void fr_streams_discard(fr_opened *opened, fr_own_stream *stream)
 {
     opened->devices->table->stream_end(stream->stream);
     fr_mutex_lock(&opened->lock);
-    stream->ended = true; /* and taken */
-    opened->streams.gate_count -= stream->kind == FR_STREAM_GATE;
-    opened->streams.work_count -= stream->kind != FR_STREAM_GATE;
+    bool was_gate =
+        stream->kind == FR_STREAM_GATE; /* another thread may use the record from here on */
+    stream->ended = true;               /* and taken */
+    opened->streams.gate_count -= was_gate;
+    opened->streams.work_count -= !was_gate;
     fr_mutex_unlock(&opened->lock);
+#ifndef FR_MUTATE_DEVICE_DISCARD_TELLS_NOBODY
+    if (!was_gate)
+        fr_stream_waits_wake_all(opened);
+#endif
 }

@@ -4,7 +4,7 @@
  * another one. So a stream with work that is not over is taken by its lane alone, and there are
  * more streams as lanes need them, up to FR_STREAMS_MAX for those that are stalled. A gate carries
  * nothing but the waits of one op for what its source depends on; gates are not limited, since each
- * of many stalled lanes needs its own.
+ * of many stalled lanes needs its own. An op that finds no stream parks (park.h), or does without.
  *
  * Threads: all; a stream is in use by one thread at a time, from take to give. Progress: short
  * lock, no call of the table while it is held. Memory: as many streams as were busy at once. */
@@ -83,8 +83,17 @@ void fr_streams_destroy(fr_opened *opened); /* entered */
  * are as many as may be, each with another lane's work. */
 fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
                                bool *all_busy, fr_device_fault *fault);
+/* Without locks; an op that waits for it is resumed. */
 void fr_streams_give(fr_opened *opened, fr_own_stream *stream);
-/* In place of give: nobody takes it any more. Entered. */
+/* Some of its work is over. Calls to be made are put in front of *due. */
+void fr_streams_look(fr_opened *opened, fr_own_stream *stream, fr_fence_call **due);
+/* In place of give: nobody takes it any more. Entered, without locks. */
 void fr_streams_discard(fr_opened *opened, fr_own_stream *stream);
+
+/* With the list lock held, for park.h: whether take would find one or make one; whether one that is
+ * free may be of that kind; it is, and taken. */
+bool fr_streams_any_for(const fr_opened *opened, fr_stream_kind kind, uint64_t lane);
+bool fr_streams_may_be(const fr_opened *opened, const fr_own_stream *stream, fr_stream_kind kind);
+void fr_stream_become(fr_own_stream *stream, fr_stream_kind kind, uint64_t lane);
 
 #endif

@@ -259,6 +259,7 @@ void fr_write_device_let_go(const fr_write_op *write)
         device->holds = hold->next;
         fr_memory_release(hold->allocator, hold, sizeof(*hold));
     }
+    fr_stream_wait_let_go(&device->wait);
     fr_captured_release(&device->captured);
     fr_fence_release(device->put);
     device->put = NULL;
@@ -382,7 +383,8 @@ static bool fr_write_is_behind(const fr_device_write *device, const fr_device_ru
 
 /* --- one entry -------------------------------------------------------------------------------- */
 
-/* Into the streams. False: the op has failed; *reserved: the plan is to be cancelled. */
+/* Into the streams. False: the op has failed, or is parked; *reserved: the plan is to be cancelled.
+ */
 static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *device,
                                 fr_write *what, fr_write_plan *plan, bool *reserved)
 {
@@ -474,6 +476,8 @@ fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_co
 {
     fr_device_write *device = fr_write_device(write);
     (void)context;
+    device->may_park = true;
+    device->is_parked = false;
     fr_devices_settle(device->opened->devices);
 #ifdef FR_MUTATE_DEVICE_CAPTURES_LATE
     fr_device_fault fault;
@@ -482,10 +486,18 @@ fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_co
     (void)fr_capture_now(device->opened, fr_op_ordinal(op), &device->captured, &fault);
     fr_opened_leave(device->opened, &entered);
 #endif
-    while (write->next_entry < write->entry_count && !fr_op_failed(op))
+    while (write->next_entry < write->entry_count && !fr_op_failed(op) && !device->is_parked)
         if (write->entries[write->next_entry].on_host)
             fr_write_one(op, write);
         else
             fr_write_device_one(op, write, device);
-    return FR_RUN_DONE;
+    return device->is_parked ? FR_RUN_PARKED : FR_RUN_DONE;
+}
+
+void fr_write_device_tell(const fr_write_op *write, char *text, size_t text_bytes)
+{
+    const fr_device_write *device = fr_write_device(write);
+    char work[160];
+    fr_device_tell(&device->work, work, sizeof(work));
+    (void)snprintf(text, text_bytes, "a stream for %s: all have other ordinals' work", work);
 }

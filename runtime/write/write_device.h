@@ -5,12 +5,15 @@
  * then the op is done as soon as that is submitted (R178, R179). A managed tensor is let go of when
  * what reads it is done.
  *
+ * An op that finds no stream parks, and goes on at the entry at which it was.
+ *
  * Threads: as write_op.h. */
 #ifndef FR_RUNTIME_WRITE_WRITE_DEVICE_H
 #define FR_RUNTIME_WRITE_WRITE_DEVICE_H
 
 #include "runtime/device/available.h"
 #include "runtime/device/capture.h"
+#include "runtime/device/park.h"
 #include "runtime/device/report.h"
 #include "runtime/write/write_call.h"
 
@@ -28,8 +31,10 @@ typedef struct fr_device_write {
     bool is_behind;      /* that waits in a stream of `opened` for work of another device */
     bool dep_is_written; /* what was captured is the last write of the rows' own buffer */
     fr_device_told work;
-    struct fr_op *report; /* without `available`: complete when the device's work is done */
-    fr_write_hold *holds; /* one for each managed tensor, until the op has run */
+    struct fr_op *report;     /* without `available`: complete when the device's work is done */
+    fr_write_hold *holds;     /* one for each managed tensor, until the op has run */
+    fr_stream_wait wait;      /* for a stream; */
+    bool may_park, is_parked; /* the op may wait so; its run has found no stream */
 } fr_device_write;
 
 static inline fr_device_write *fr_write_device(const fr_write_op *write)
@@ -53,5 +58,7 @@ void fr_write_device_end(fr_op *op, const fr_write_op *write);
 void fr_write_device_let_go(const fr_write_op *write);
 
 fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context);
+/* What one that is parked waits for. */
+void fr_write_device_tell(const fr_write_op *write, char *text, size_t text_bytes);
 
 #endif

@@ -14,28 +14,38 @@ static fr_opened *fr_write_home(const fr_write *what, fr_opened *placed)
     return home ? home : placed;
 }
 
-static bool fr_write_begin(const fr_device_write *device, const fr_write *what, fr_device_run *run,
-                           fr_device_fault *fault)
+/* False: the op has failed, or is parked. */
+static bool fr_write_begin(fr_op *op, fr_graph *graph, fr_device_write *device,
+                           const fr_write *what, fr_device_run *run)
 {
-    const fr_fence *dep = device->captured.dep;
-    fr_stream_kind kind = dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
-    return fr_device_run_begin_in(run, what->device, kind,
-                                  what->device == device->opened ? device->stream : 0,
-                                  what->ordinal, device->dep_is_written ? NULL : dep, fault);
+    fr_device_fault fault;
+    fr_fence *dep = device->captured.dep, *comes_before = device->dep_is_written ? NULL : dep;
+    fr_stream_kind kind = fr_device_run_kind(dep);
+    uintptr_t stream = what->device == device->opened ? device->stream : 0;
+    fr_own_stream *given = fr_stream_wait_take(&device->wait, what->device);
+    bool begun = given ? fr_device_run_begin_given(run, what->device, given, comes_before, &fault)
+                       : fr_device_run_begin_in(run, what->device, kind, stream, what->ordinal,
+                                                comes_before, &fault);
+    if (begun)
+        return true;
+    device->is_parked = run->all_busy && device->may_park;
+    if (device->is_parked)
+        fr_stream_park(&device->wait, what->device, kind, what->ordinal, dep, graph, op);
+    else
+        fr_write_home_fail(op, &fault);
+    return false;
 }
 
-bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, const fr_device_write *device,
+bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *device,
                            fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun)
 {
     fr_opened *wanted = what->device;
     for (;;) {
         fr_device_fault fault;
         what->device = fr_write_home(what, wanted);
-        *begun = fr_write_begin(device, what, run, &fault);
-        if (!*begun) {
-            fr_write_home_fail(op, &fault);
+        *begun = fr_write_begin(op, stage->graph, device, what, run);
+        if (!*begun)
             return false;
-        }
         fr_column_begin_refusals();
         ovstage_api_status_t status = fr_store_write_reserve(stage->store, what, plan);
         if (status == OVSTAGE_OK)
@@ -70,7 +80,7 @@ bool fr_write_home_place(fr_op *op, fr_write_source *source, fr_device_run *run,
 static bool fr_write_bring_up(fr_op *op, const fr_stage *stage, const fr_write *what,
                               fr_opened *home)
 {
-    const fr_device_write device = {.opened = home};
+    fr_device_write device = {.opened = home};
     fr_write_source source = {.from_host = true};
     fr_row_source rows = *what->rows;
     fr_write up = *what;

@@ -286,15 +286,25 @@ static void fr_write_drop(fr_op *op)
     fr_write_op_let_go(write);
 }
 
-static bool fr_write_is_large(const fr_op *op)
+/* The payload is only read: the record is handed out as one that may be written. */
+static const fr_write_op *fr_write_payload(const fr_op *op)
 {
-    /* The payload is only read: the record is handed out as one that may be written. */
     union {
         const fr_op *given;
         fr_op *same;
     } record = {op};
-    const fr_write_op *write = fr_op_payload(record.same);
-    return write->payload_bytes > FR_WRITE_LARGE_BYTES;
+    return fr_op_payload(record.same);
+}
+
+static bool fr_write_is_large(const fr_op *op)
+{
+    return fr_write_payload(op)->payload_bytes > FR_WRITE_LARGE_BYTES;
+}
+
+/* Those alone that go to a device park. */
+static void fr_write_tell(const fr_op *op, char *text, size_t text_bytes)
+{
+    fr_write_device_tell(fr_write_payload(op), text, text_bytes);
 }
 
 const fr_op_type fr_write_op_type = {
@@ -302,5 +312,6 @@ const fr_op_type fr_write_op_type = {
     .run = fr_write_run,
     .help = fr_write_help,
     .drop = fr_write_drop,
+    .tell = fr_write_tell,
     .is_large = fr_write_is_large,
 };

@@ -1,4 +1,6 @@
 // What device work waits for, and what it does not.
+#include <thread>
+
 #include "tests/placement/placement_fixture.h"
 
 namespace
@@ -28,6 +30,65 @@ class DeviceOrder : public PlacementTest
         EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
         stage.finish(ovstage_release_read(stage.instance, read));
         return value;
+    }
+
+    // After one look at it, which runs it where nobody else does.
+    static bool IsDone(const client::Stage &stage, ovstage_enqueue_result_t sent)
+    {
+        ovstage_op_wait_result_t outcome = {};
+        ovstage_api_status_t status = ovstage_wait_op(stage.instance, sent.op_index, 0, &outcome);
+        EXPECT_EQ(outcome.error_op_id_count, 0u);
+        EXPECT_TRUE(status == OVSTAGE_OK || status == OVSTAGE_ERROR_TIMEOUT);
+        return status == OVSTAGE_OK;
+    }
+
+    // So many ordinals from 2 on, each behind a producer that is held: every second one behind the
+    // second of two, and every third one complete as it is submitted.
+    struct Stalled {
+        fr_cu_stream producers[2];
+        fr_cu_device_ptr data[2];
+        std::vector<ovstage_enqueue_result_t> writes;
+    };
+    Stalled Stall(const client::Stage &stage, ovstage_query_handle_t query, ovx_token_t attribute,
+                  uint64_t lanes)
+    {
+        Stalled made = {};
+        for (uint32_t k = 0; k < 2; k++) {
+            made.producers[k] = Stream("stalled producer");
+            made.data[k] = Memory(3 * sizeof(float), "late source");
+            fr_sim_hold(made.producers[k], true);
+            Produce(made.producers[k], made.data[k], 3, static_cast<float>(1 + k));
+        }
+        for (uint64_t k = 0; k < lanes; k++) {
+            ovstage_placement_t placement = Place(nullptr, k % 3 == 0 ? Event() : nullptr);
+            made.writes.push_back(Write(stage, query, attribute, 2 + k, made.data[k % 2], 3,
+                                        {Handle(made.producers[k % 2]), 0}, &placement));
+        }
+        for (auto write : made.writes)
+            (void)IsDone(stage, write);
+        return made;
+    }
+
+    // One that waits for nobody.
+    void Unstalled(const client::Stage &stage, ovstage_query_handle_t query, ovx_token_t attribute)
+    {
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_event written = Event();
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, written);
+        Produce(producer, data, 3, 5);
+        FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        stage.finish(Write(stage, query, attribute, 1, data, 3, {0, 0}, &placement));
+        FR_SIM_OK(cu->cuEventSynchronize(written));
+    }
+
+    static std::string Explained(const client::Stage &stage, ovstage_enqueue_result_t sent)
+    {
+        char text[512] = "";
+        size_t needed = 0;
+        EXPECT_EQ(flyrail_explain(stage.instance, sent.op_index, text, sizeof(text), &needed),
+                  OVSTAGE_OK);
+        return text;
     }
 };
 
@@ -293,16 +354,141 @@ TEST_P(DeviceOrder, StalledProducersLeaveSpareStreamsFree)
         }
         ovstage_enqueue_result_t sent =
             Write(stage, query, attribute, 2 + k, late, 3, {Handle(stalled), 0}, &late_placement);
-        ovstage_op_wait_result_t outcome = {};
-        EXPECT_EQ(ovstage_wait_op(stage.instance, sent.op_index, client::forever, &outcome),
-                  OVSTAGE_OK);
-        EXPECT_EQ(outcome.error_op_id_count, k < may_stall ? 0u : 1u) << k;
+        EXPECT_EQ(IsDone(stage, sent), k < may_stall) << k;
     }
     stage.finish(Write(stage, query, attribute, 99, data, 3, {0, 0}, &placement));
     ovstage_read_handle_t read = 0;
     stage.finish(Read(stage, query, other, 1, nullptr, &read)); // it moves what is written
     stage.finish(ovstage_release_read(stage.instance, read));
     fr_sim_hold(stalled, false);
+}
+
+// Each holds up its own ordinal: with a stream, or, where none is left for it, without a thread.
+TEST_P(DeviceOrder, AnyNumberOfLanesMayStall)
+{
+    for (uint32_t workers : {0u, 1u, 4u})
+        for (uint64_t lanes : {1u, 8u, 32u, 33u, 64u}) {
+            if (GetParam().mode == FR_SIM_RANDOM && lanes != 33)
+                continue; // it takes its time
+            client::Stage stage(workers);
+            ovstage_query_handle_t query = stage.query(3);
+            ovx_token_t attribute = stage.token("values");
+            Stalled late = Stall(stage, query, attribute, lanes);
+            Unstalled(stage, query, attribute);
+            stage.finish(stage.seal(1));
+            EXPECT_EQ(SumAt(stage, query, attribute, 1, 3), 18);
+            fr_sim_hold(late.producers[1], false);
+            for (uint64_t k = 1; k < lanes; k += 2)
+                stage.finish(late.writes[k]);
+            for (uint64_t k = 2; k < lanes; k += 6) { // the others have streams
+                EXPECT_FALSE(IsDone(stage, late.writes[k]));
+            }
+            fr_sim_hold(late.producers[0], false);
+            for (uint64_t k = 0; k < lanes; k += 2)
+                stage.finish(late.writes[k]);
+            stage.finish(stage.seal(1 + lanes));
+            EXPECT_EQ(SumAt(stage, query, attribute, 1 + lanes, 3), lanes % 2 == 0 ? 9 : 6);
+        }
+}
+
+// What a lane without a stream waits for is told, and it is resumed by looks alone.
+TEST_P(DeviceOrder, AParkedLaneGoesOnWithPolls)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    Stalled late = Stall(stage, query, attribute, 36);
+    EXPECT_FALSE(IsDone(stage, late.writes[31])); // runs its report
+    EXPECT_NE(Explained(stage, late.writes[31]).find("what CUDA device 0 has to do for a write"),
+              std::string::npos);
+    EXPECT_NE(Explained(stage, late.writes[35]).find("a stream for what CUDA device 0"),
+              std::string::npos);
+    // The last ones have no streams; of their own producers.
+    fr_sim_hold(late.producers[1], false);
+    EXPECT_FALSE(fr_sim_drain());
+    EXPECT_FALSE(IsDone(stage, late.writes[35])); // sees that they are done
+    EXPECT_FALSE(IsDone(stage, late.writes[35])); // runs it
+    EXPECT_FALSE(fr_sim_drain());
+    (void)IsDone(stage, late.writes[35]); // looks
+    EXPECT_TRUE(IsDone(stage, late.writes[35]));
+    // The streams of others are free by now, and theirs.
+    for (uint32_t k : {32u, 34u}) {
+        for (uint32_t look = 0; look < 3; look++)
+            EXPECT_FALSE(IsDone(stage, late.writes[k]));
+        EXPECT_EQ(Explained(stage, late.writes[k]).find("a stream for"), std::string::npos);
+    }
+    fr_sim_hold(late.producers[0], false);
+    uint64_t ran = 0;
+    do {
+        EXPECT_TRUE(fr_sim_drain());
+        EXPECT_EQ(flyrail_run(stage.instance, 0, &ran), OVSTAGE_OK);
+    } while (ran > 0);
+    for (auto write : late.writes)
+        EXPECT_TRUE(IsDone(stage, write));
+}
+
+// By waits inside tasks, too.
+TEST_P(DeviceOrder, AParkedLaneGoesOnWithinATask)
+{
+    for (uint32_t workers : {0u, 1u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values");
+        Stalled late = Stall(stage, query, attribute, 35);
+        struct Task {
+            const client::Stage *stage;
+            Stalled *late;
+        } task = {&stage, &late};
+        ovstage_enqueue_result_t waits = client::task(
+            stage, 0,
+            [](const flyrail_task_context_t *, void *user) {
+                auto *self = static_cast<Task *>(user);
+                for (auto *producer : self->late->producers)
+                    fr_sim_hold(producer, false);
+                for (auto write : self->late->writes)
+                    self->stage->finish(write);
+                return OVSTAGE_OK;
+            },
+            &task);
+        stage.finish(waits);
+    }
+}
+
+// And while a thread looks that waits for another instance: without workers they share a pool.
+TEST_P(DeviceOrder, AParkedLaneGoesOnBesideAnotherInstance)
+{
+    flyrail_config_t config = client::config(0);
+    config.own_pool = false;
+    client::Stage stage(config), other(config);
+    ovstage_query_handle_t query = stage.query(3), other_query = other.query(3);
+    Stalled late = Stall(stage, query, stage.token("values"), 35),
+            others = Stall(other, other_query, other.token("values"), 35);
+    std::thread waits([&] {
+        for (auto write : others.writes)
+            other.finish(write);
+    });
+    for (auto *producer :
+         {late.producers[0], others.producers[1], others.producers[0], late.producers[1]})
+        fr_sim_hold(producer, false);
+    for (auto write : late.writes)
+        stage.finish(write);
+    waits.join();
+}
+
+// Destroying ends those that are parked as well.
+TEST_P(DeviceOrder, ParkedLanesEndWithTheirInstance)
+{
+    for (uint32_t workers : {0u, 1u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        Stalled late = Stall(stage, query, stage.token("values"), 40);
+        std::thread ends([&] {
+            for (auto *producer : late.producers)
+                fr_sim_hold(producer, false);
+        });
+        stage.destroy();
+        ends.join();
+    }
 }
 
 // They do it in the order of acceptance, whatever their ordinals.

@@ -49,6 +49,10 @@ void body_load(void *shape);
 
 /* Ops whose work goes on after them, and is ended by other threads; seals. graph_cases_reports.c */
 void body_reports(void *shape);
+/* Ops that park, and are resumed by other threads at any moment. graph_cases_parks.c */
+void body_parks(void *shape);
+/* An op waits inside for room that only those can make. */
+void body_parks_and_room(void *shape);
 
 #ifdef __cplusplus
 }

@@ -107,6 +107,16 @@ TEST(SystematicGraph, ReportsComeAfterTheWork)
     Explore("SystematicGraph.ReportsComeAfterTheWork", body_reports, 2000);
 }
 
+TEST(SystematicGraph, ParkedOpsAreResumed)
+{
+    Explore("SystematicGraph.ParkedOpsAreResumed", body_parks, 2000);
+}
+
+TEST(SystematicGraph, ParkedOpsMakeRoom)
+{
+    Explore("SystematicGraph.ParkedOpsMakeRoom", body_parks_and_room, 1500, 60);
+}
+
 TEST(SystematicGraph, DestroyDropsWhatHasNotRun)
 {
     Explore("SystematicGraph.DestroyDropsWhatHasNotRun", body_destroy, 1000);

@@ -23,6 +23,15 @@ const char *device_case_refused_gates_leave_nothing(void);
 const char *device_case_a_dead_device_loses(void);
 const char *device_case_each_call_fails(void);
 
+/* device_cases_park.c */
+const char *device_case_a_look_gives_streams_away(void);
+const char *device_case_a_given_stream_is_given_on(void);
+const char *device_case_a_dropped_op_gives_its_stream_back(void);
+const char *device_case_what_is_ready_waits_no_longer(void);
+const char *device_case_it_is_resumed_once(void);
+const char *device_case_no_stream_is_made(void);
+const char *device_case_a_stream_is_discarded(void);
+
 #ifdef __cplusplus
 }
 #endif

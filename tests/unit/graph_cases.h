@@ -70,6 +70,14 @@ const char *graph_report_ids_cross_blocks(void);
 const char *graph_report_dropped(void);
 const char *graph_report_failing_allocations(void);
 
+/* graph_cases_park.c: ops that keep their place and no thread. */
+const char *graph_parked_runs_again(void);
+const char *graph_parked_is_resumed_at_once(void);
+const char *graph_parked_holds_its_lane(void);
+const char *graph_parked_explained(void);
+const char *graph_parked_is_waited_for_inside(void);
+const char *graph_parked_is_dropped(void);
+
 /* graph_cases_watch.c: who looks at work whose end nobody tells. */
 const char *graph_watch_is_looked_at_by_polls(void);
 const char *graph_watch_is_looked_at_by_waits(void);

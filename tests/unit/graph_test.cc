@@ -311,3 +311,33 @@ TEST(GraphWatch, DestroyLooks)
 {
     EXPECT_STREQ(graph_watch_destroyed(), nullptr);
 }
+
+TEST(Graph, AParkedOpRunsAgain)
+{
+    EXPECT_STREQ(graph_parked_runs_again(), nullptr);
+}
+
+TEST(Graph, AParkedOpMayBeResumedAtOnce)
+{
+    EXPECT_STREQ(graph_parked_is_resumed_at_once(), nullptr);
+}
+
+TEST(Graph, AParkedOpHoldsItsLane)
+{
+    EXPECT_STREQ(graph_parked_holds_its_lane(), nullptr);
+}
+
+TEST(Graph, AParkedOpIsExplained)
+{
+    EXPECT_STREQ(graph_parked_explained(), nullptr);
+}
+
+TEST(Graph, AParkedOpIsWaitedForInsideOthers)
+{
+    EXPECT_STREQ(graph_parked_is_waited_for_inside(), nullptr);
+}
+
+TEST(Graph, AParkedOpIsDropped)
+{
+    EXPECT_STREQ(graph_parked_is_dropped(), nullptr);
+}

@@ -1,0 +1,157 @@
+#include "runtime/device/park.h"
+
+#include "runtime/device/devices.h"
+
+/* --- the list, with the lock held ------------------------------------------------------------- */
+
+static void fr_stream_wait_link(fr_stream_wait *wait)
+{
+    fr_stream_waits *waits = &wait->opened->waits;
+    wait->next = NULL;
+    wait->previous = waits->last[wait->kind];
+    *(wait->previous ? &wait->previous->next : &waits->first[wait->kind]) = wait;
+    waits->last[wait->kind] = wait;
+    wait->waits = true;
+}
+
+static void fr_stream_wait_unlink(fr_stream_wait *wait)
+{
+    fr_stream_waits *waits = &wait->opened->waits;
+    *(wait->previous ? &wait->previous->next : &waits->first[wait->kind]) = wait->next;
+    *(wait->next ? &wait->next->previous : &waits->last[wait->kind]) = wait->previous;
+    wait->waits = false;
+}
+
+static fr_stream_given fr_stream_wait_end(fr_stream_wait *wait)
+{
+    fr_stream_wait_unlink(wait);
+    if (wait->dep)
+        fr_fence_retain(wait->dep);
+    return (fr_stream_given){wait, wait->dep};
+}
+
+fr_stream_given fr_stream_waits_give(fr_opened *opened, fr_own_stream *stream)
+{
+    static const fr_stream_kind order[] = {FR_STREAM_WORK, FR_STREAM_STALLED};
+    fr_stream_given nobody = {NULL, NULL};
+    if (stream->kind == FR_STREAM_GATE || stream->taken || stream->pending.first)
+        return nobody;
+    for (uint32_t k = 0; k < sizeof(order) / sizeof(*order); k++) {
+        fr_stream_wait *wait = opened->waits.first[order[k]];
+        if (!wait || !fr_streams_may_be(opened, stream, wait->kind))
+            continue;
+        fr_stream_become(stream, wait->kind, wait->lane);
+        wait->stream = stream;
+        return fr_stream_wait_end(wait);
+    }
+    return nobody;
+}
+
+/* --- resuming --------------------------------------------------------------------------------- */
+
+bool fr_stream_given_resumes(fr_stream_given given)
+{
+    if (!given.wait || !given.dep)
+        return given.wait != NULL;
+    /* Only its address, since it may be gone: then the call has resumed it. */
+    bool forgotten = fr_fence_forget(given.dep, &given.wait->ready);
+#ifdef FR_MUTATE_DEVICE_PARKED_IS_RESUMED_TWICE
+    forgotten = true;
+#endif
+    fr_fence_release(given.dep);
+    return forgotten;
+}
+
+void fr_stream_wait_resume(fr_stream_wait *wait)
+{
+#ifdef FR_MUTATE_DEVICE_PARKED_IS_LEFT
+    (void)wait;
+#else
+    fr_graph_op_resume(wait->graph, wait->op);
+#endif
+}
+
+static void fr_stream_wait_was_given(fr_fence_call *call)
+{
+    fr_stream_wait_resume((fr_stream_wait *)(void *)call);
+}
+
+static void fr_stream_wait_is_ready(fr_fence_call *call)
+{
+    fr_stream_wait *wait =
+        (fr_stream_wait *)(void *)((unsigned char *)call - offsetof(fr_stream_wait, ready));
+    fr_opened *opened = wait->opened;
+    fr_mutex_lock(&opened->lock);
+    wait->is_ready = true;
+    if (wait->waits)
+        fr_stream_wait_unlink(wait);
+    fr_mutex_unlock(&opened->lock);
+    fr_stream_wait_resume(wait);
+}
+
+void fr_stream_waits_wake_all(fr_opened *opened)
+{
+    fr_stream_given ended;
+    do {
+        ended = (fr_stream_given){NULL, NULL};
+        fr_mutex_lock(&opened->lock);
+        for (uint32_t kind = 0; kind < FR_STREAM_GATE && !ended.wait; kind++)
+            if (opened->waits.first[kind])
+                ended = fr_stream_wait_end(opened->waits.first[kind]);
+        fr_mutex_unlock(&opened->lock);
+        if (fr_stream_given_resumes(ended))
+            fr_stream_wait_resume(ended.wait);
+    } while (ended.wait);
+}
+
+/* --- the op ----------------------------------------------------------------------------------- */
+
+void fr_stream_park(fr_stream_wait *wait, fr_opened *opened, fr_stream_kind kind, uint64_t lane,
+                    fr_fence *dep, fr_graph *graph, fr_op *op)
+{
+    *wait = (fr_stream_wait){.given.run = fr_stream_wait_was_given,
+                             .ready.run = fr_stream_wait_is_ready,
+                             .opened = opened,
+                             .graph = graph,
+                             .op = op,
+                             .lane = lane,
+                             .kind = kind};
+#ifndef FR_MUTATE_DEVICE_PARKED_IGNORES_PRODUCERS
+    if (kind == FR_STREAM_STALLED)
+        wait->dep = dep;
+#endif
+    fr_op_park(op); /* before anybody knows of it; it runs no sooner than its run has returned */
+    if (wait->dep && !fr_fence_when_over(wait->dep, &wait->ready)) {
+        fr_graph_op_resume(graph, op);
+        return;
+    }
+    fr_mutex_lock(&opened->lock);
+    bool waits = !wait->is_ready && !fr_streams_any_for(opened, kind, lane);
+    if (waits)
+        fr_stream_wait_link(wait);
+    fr_mutex_unlock(&opened->lock);
+    if (!waits && (!wait->dep || fr_fence_forget(wait->dep, &wait->ready)))
+        fr_graph_op_resume(graph, op);
+}
+
+fr_own_stream *fr_stream_wait_take(fr_stream_wait *wait, const fr_opened *opened)
+{
+    fr_own_stream *stream = wait->stream;
+    if (stream && wait->opened != opened) { /* the column has come to lie elsewhere */
+        fr_stream_wait_let_go(wait);
+        stream = NULL;
+    }
+    wait->stream = NULL;
+    return stream;
+}
+
+void fr_stream_wait_let_go(fr_stream_wait *wait)
+{
+    fr_own_stream *stream = wait->stream;
+    wait->stream = NULL;
+#ifdef FR_MUTATE_DEVICE_DROPPED_KEEPS_STREAM
+    stream = NULL;
+#endif
+    if (stream)
+        fr_streams_give(wait->opened, stream);
+}

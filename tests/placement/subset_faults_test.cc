@@ -117,7 +117,7 @@ class SubsetFaults : public RowsTest
         Add(3, {31, 33, 5, 27}, 5000).rows.from_host = true;
         Rows plain = {{2}, {}, 5500};
         plain.plain = true;
-        Add(3, {6, 31}, plain);
+        Add(3, {6, 32}, plain); // not 31, by which it shows what was written in place
         Rows elsewhere = {{3}, {}, 6000};
         elsewhere.source = elsewhere.place = 1;
         Add(3, {28, 9, 2}, elsewhere);

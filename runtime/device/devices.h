@@ -38,6 +38,7 @@ struct fr_opened {
     fr_stream_waits waits;
     fr_blocks blocks;
     fr_staging staging;
+    _Atomic uint64_t replica_bytes; /* of payloads of other devices (placed.h) */
     /* Whether `death` is there: what the device does not recover from, of who first met it. */
     _Atomic bool dead;
     _Atomic bool given_up; /* it would answer, but see fr_opened_give_up; set before `dead` */

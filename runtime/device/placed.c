@@ -16,6 +16,7 @@ fr_placed *fr_placed_make(fr_opened *opened, size_t size_bytes, fr_device_fault 
         fr_slabs_put(&devices->placed, placed);
         return NULL;
     }
+    fr_store_relaxed(&placed->references, 1);
     placed->opened = opened;
     placed->address = placed->block->address;
     placed->size_bytes = size_bytes;
@@ -24,7 +25,7 @@ fr_placed *fr_placed_make(fr_opened *opened, size_t size_bytes, fr_device_fault 
     return placed;
 }
 
-void fr_placed_dispose(fr_placed *placed)
+static void fr_placed_put_aside(fr_placed *placed)
 {
     fr_devices *devices = placed->opened->devices;
     fr_placed *first = fr_load_relaxed(&devices->zombies);
@@ -32,6 +33,81 @@ void fr_placed_dispose(fr_placed *placed)
         placed->next = first;
     /* [zombies.push] pairs [zombies.take] : what was done with the payload comes before its end */
     while (!fr_cas_release(&devices->zombies, &first, placed));
+}
+
+static bool fr_placed_is_last(fr_placed *placed)
+{
+    /* [placed.drop] pairs [placed.drop] : what others did with it comes before its end */
+    return fr_sub_acq_rel(&placed->references, 1) == 1;
+}
+
+void fr_placed_dispose(fr_placed *placed)
+{
+    if (fr_placed_is_last(placed))
+        fr_placed_put_aside(placed);
+}
+
+/* --- replicas --------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static fr_placed *fr_placed_find_replica(const fr_placed *placed, const fr_opened *opened)
+{
+    fr_placed *found = placed->replicas;
+    while (found && found->opened != opened)
+        found = found->next_replica;
+    return found;
+}
+
+fr_placed *fr_placed_replica(fr_placed *placed, const fr_opened *opened)
+{
+    fr_mutex_lock(&placed->lock);
+    fr_placed *found = fr_placed_find_replica(placed, opened);
+    if (found)
+        (void)fr_add_relaxed(&found->references, 1);
+    fr_mutex_unlock(&placed->lock);
+    return found;
+}
+
+static bool fr_placed_has_room(fr_placed *copy)
+{
+    fr_opened *opened = copy->opened;
+    uint64_t limit_bytes = opened->devices->table->memory_bytes(opened->device) / FR_REPLICAS_SHARE;
+    uint64_t size_bytes = copy->block->size_bytes;
+    if (fr_add_relaxed(&opened->replica_bytes, size_bytes) + size_bytes <= limit_bytes)
+        return true;
+    (void)fr_sub_relaxed(&opened->replica_bytes, size_bytes);
+    return false;
+}
+
+void fr_placed_add_replica(fr_placed *placed, fr_placed *copy)
+{
+    if (!fr_placed_has_room(copy))
+        return;
+    fr_mutex_lock(&placed->lock);
+    bool first = !fr_placed_find_replica(placed, copy->opened);
+    if (first) {
+        (void)fr_add_relaxed(&copy->references, 1);
+        copy->is_replica = true;
+        copy->next_replica = placed->replicas;
+        placed->replicas = copy;
+    }
+    fr_mutex_unlock(&placed->lock);
+    if (!first)
+        (void)fr_sub_relaxed(&copy->opened->replica_bytes, copy->block->size_bytes);
+}
+
+/* Those that nobody reads, in front of the list. */
+static fr_placed *fr_placed_drop_replicas(fr_placed *replicas, fr_placed *list)
+{
+    while (replicas) {
+        fr_placed *next = replicas->next_replica;
+        if (fr_placed_is_last(replicas)) {
+            replicas->next = list;
+            list = replicas;
+        }
+        replicas = next;
+    }
+    return list;
 }
 
 /* --- fences ----------------------------------------------------------------------------------- */
@@ -97,9 +173,21 @@ void fr_placed_enter_write(fr_placed *placed, fr_fence *fence)
     fr_fence_retain(fence);
     fr_mutex_lock(&placed->lock);
     fr_fence *before = placed->written;
+    fr_placed *replicas = placed->replicas;
     placed->written = fence;
+#ifdef FR_MUTATE_DEVICE_REPLICA_STAYS
+    replicas = NULL;
+#else
+    placed->replicas = NULL;
+#endif
     fr_mutex_unlock(&placed->lock);
     fr_fence_release(before);
+    replicas = fr_placed_drop_replicas(replicas, NULL);
+    while (replicas) {
+        fr_placed *next = replicas->next;
+        fr_placed_put_aside(replicas);
+        replicas = next;
+    }
 }
 
 fr_fence *fr_placed_written(fr_placed *placed)
@@ -181,6 +269,8 @@ static void fr_placed_free(fr_placed *placed)
     if (placed->readers != placed->few)
         fr_memory_release(devices->allocator, placed->readers,
                           placed->reader_capacity * sizeof(fr_fence *));
+    if (placed->is_replica)
+        (void)fr_sub_relaxed(&opened->replica_bytes, placed->block->size_bytes);
     fr_blocks_give(opened, placed->block);
     fr_slabs_put(&devices->placed, placed);
 }
@@ -195,9 +285,10 @@ bool fr_placed_bury(fr_devices *devices)
     while (list) {
         fr_placed *next = list->next;
         if (fr_placed_is_free(list)) {
+            next = fr_placed_drop_replicas(list->replicas, next);
             fr_placed_free(list);
         } else {
-            fr_placed_dispose(list);
+            fr_placed_put_aside(list);
             left = true;
         }
         list = next;

@@ -4,6 +4,9 @@
  * who writes it in place waits for both. When nobody refers to it any more it waits for neither:
  * it is given to whoever looks at events, and its memory is free when its fences are over.
  *
+ * Replicas: copies on other devices, which readers there have made and the next ones take; the next
+ * write lets go of them. They are of no use to who writes, and what they take is limited.
+ *
  * Threads: all. Invariants: home and size are fixed; `written` and `readers` change under `lock`,
  * a few loads and stores; who reads them takes references there and waits outside. A payload is
  * written in place by one op at a time, and only as long as nobody else refers to it. Progress:
@@ -15,8 +18,14 @@
 
 #define FR_PLACED_FEW_READERS 4u
 
+/* Replicas of one device take at most this part of its memory. */
+#define FR_REPLICAS_SHARE 8u
+
 typedef struct fr_placed {
-    struct fr_placed *next; /* of those that nobody refers to */
+    struct fr_placed *next;                    /* of those that nobody refers to */
+    _Atomic uint32_t references;               /* its owner's; of a replica also those of reads */
+    bool is_replica;                           /* or was one */
+    struct fr_placed *replicas, *next_replica; /* a reference each; guarded by the home's lock */
     fr_opened *opened;
     fr_block *block;
     uint64_t address;
@@ -31,8 +40,12 @@ typedef struct fr_placed {
 /* Contents undefined; `written` is what the first write must wait for, if anything. Entered. NULL:
  * the fault says why. */
 fr_placed *fr_placed_make(fr_opened *opened, size_t size_bytes, fr_device_fault *fault);
-/* Nobody refers to it. No call of the table. */
+/* One reference less. No call of the table. */
 void fr_placed_dispose(fr_placed *placed);
+/* Of a payload that is written, on that device: a reference, or NULL: there is none. */
+fr_placed *fr_placed_replica(fr_placed *placed, const fr_opened *opened);
+/* Such a copy, whose write is recorded, for the next readers, if there is room for one more. */
+void fr_placed_add_replica(fr_placed *placed, fr_placed *copy);
 
 /* Room for one more reader. False without memory. */
 bool fr_placed_reserve_reader(fr_placed *placed);

@@ -11,6 +11,8 @@ static bool fr_wait_is_left_out(fr_wait_reason reason)
     return reason == FR_WAIT_READER;
 #elif defined(FR_MUTATE_DEVICE_NO_WAIT_SOURCE)
     return reason == FR_WAIT_SOURCE;
+#elif defined(FR_MUTATE_DEVICE_NO_WAIT_REPLICA)
+    return reason == FR_WAIT_REPLICA;
 #elif defined(FR_MUTATE_DEVICE_NO_WAIT_PEER)
     return reason == FR_WAIT_PEER;
 #elif defined(FR_MUTATE_DEVICE_NO_WAIT_OTHERS)
@@ -47,7 +49,11 @@ bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, const fr_own_st
                      fr_placed *placed, fr_device_fault *fault)
 {
     fr_fence *written = fr_placed_written(placed);
-    fr_wait_reason reason = placed->opened == opened ? FR_WAIT_SOURCE : FR_WAIT_PEER;
+    fr_wait_reason reason = FR_WAIT_SOURCE;
+    if (placed->opened != opened)
+        reason = FR_WAIT_PEER;
+    else if (placed->is_replica)
+        reason = FR_WAIT_REPLICA;
     bool waits = fr_wait_for(opened, stream, own, written, reason, fault);
     fr_fence_release(written);
     return waits;

@@ -10,7 +10,8 @@ typedef enum fr_wait_reason {
     FR_WAIT_TARGET,         /* the last write of what is written, or the allocation of its memory */
     FR_WAIT_READER,         /* reads of what is written in place */
     FR_WAIT_SOURCE,         /* the last write of what is read */
-    FR_WAIT_PEER,           /* the same of what lies on another device */
+    FR_WAIT_REPLICA,        /* the copy into a replica that is read */
+    FR_WAIT_PEER,           /* the last write of what is read on another device */
     FR_WAIT_OTHERS,         /* what the same op does on another device */
     FR_WAIT_OWN_WORK,       /* what the op itself has put into another stream */
     FR_WAIT_EARLIER_RECORD, /* of the same event of the client's */

@@ -132,10 +132,12 @@ static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_faul
         brought = fr_read_upload(part, run, fault);
     else if (part->device == run->opened)
         brought = fr_store_read_gather_placed(part, run, part->own, fault);
-    else
+    else {
+        part->copied = part->placed;
         brought = fr_device_run_bring(run, part->own->address,
                                       part->together ? part->together : part->placed,
                                       part->data_bytes, fault);
+    }
     part->placed = part->own;
     part->device = run->opened;
     return brought;
@@ -238,26 +240,45 @@ static bool fr_read_put_all(fr_read *read, fr_device_run *run, fr_device_fault *
     return true;
 }
 
-/* What was brought together is held by the fences of who reads it. */
-static void fr_read_end_gathers(fr_read *read)
+/* A device that has a copy of what is wanted, as it is wanted, needs no other. */
+static void fr_read_find_replicas(fr_read *read)
+{
+    for (uint32_t p = 0; p < read->result.part_count; p++) {
+        fr_read_part *part = &read->result.parts[p];
+        if (part->is_delete || !part->placed || part->device == read->device)
+            continue;
+        fr_placed *replica = fr_placed_replica(part->placed, read->device);
+        if (!replica)
+            continue;
+        part->own = part->placed = replica;
+        part->device = read->device;
+    }
+}
+
+/* What was brought together is held by the fences of who reads it; what was copied may be of use to
+ * others. */
+static void fr_read_end_gathers(fr_read *read, bool put)
 {
     for (uint32_t p = 0; p < read->result.part_count; p++) {
         fr_read_part *part = &read->result.parts[p];
         if (part->together)
             fr_placed_dispose(part->together);
-        part->together = NULL;
+        if (part->copied && put)
+            fr_placed_add_replica(part->copied, part->own);
+        part->together = part->copied = NULL;
     }
 }
 
 static bool fr_read_put_there(fr_read *read, fr_device_fault *fault)
 {
     fr_device_run run;
+    fr_read_find_replicas(read);
     bool put = fr_read_gather_elsewhere(read, fault);
     if (put && (put = fr_read_begin(read, read->device, read->stream, &run, fault))) {
         put = fr_read_put_all(read, &run, fault);
         fr_device_run_end(&run);
     }
-    fr_read_end_gathers(read);
+    fr_read_end_gathers(read, put);
     return put;
 }
 

@@ -261,6 +261,7 @@ typedef struct fr_read_part {
     struct fr_placed *own; /* `placed`, where it was made for this part */
     /* While the read is judged: the rows, together on the device that they come from. */
     struct fr_placed *together;
+    struct fr_placed *copied; /* or the payload that they are, of which `own` is a copy */
     /* Where `data` came from a device: pinned memory, and the fence of the copy into it. */
     struct fr_staged *staged;
     struct fr_fence *brought;

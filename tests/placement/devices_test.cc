@@ -346,6 +346,188 @@ TEST_P(Devices, AWriteOfNothingFromAnotherDevice)
     MakeCurrent(0);
 }
 
+// A device that has a copy needs no other one, and who takes it waits until it is there.
+TEST_P(Devices, ACopyIsTakenAgain)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    fr_cu_stream producer = Stream("held producer");
+    fr_sim_hold(producer, true);
+    stage.finish(WriteOnDevice(stage, query, 1, {{3}, {}, 10}, producer));
+    stage.finish(stage.seal(1));
+    MakeCurrent(1);
+    ovstage_read_group_t groups[2] = {};
+    fr_cu_stream consumers[2];
+    fr_cu_device_ptr copied[2];
+    uint64_t copies = fr_sim_calls("cuMemcpyPeerAsync");
+    for (int k = 0; k < 2; k++) {
+        fr_cu_event readable = Event();
+        consumers[k] = Stream("consumer");
+        copied[k] = Memory(3 * sizeof(float), "copied");
+        ovstage_placement_t placement = Place(Stream("reader"), readable, 1);
+        ovstage_read_handle_t read = 0;
+        stage.finish(Read(stage, query, OnDevice(stage), 1, &placement, &read));
+        ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &groups[k]),
+                  OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
+        auto from = reinterpret_cast<fr_cu_device_ptr>(groups[k].data.tensors[0].data);
+        EXPECT_EQ(cu->cuStreamWaitEvent(consumers[k], readable, 0), 0u);
+        EXPECT_EQ(cu->cuMemcpyDtoDAsync(copied[k], from, 3 * sizeof(float), consumers[k]), 0u);
+    }
+    EXPECT_EQ(fr_sim_calls("cuMemcpyPeerAsync"), copies + 1);
+    EXPECT_EQ(groups[0].data.tensors[0].data, groups[1].data.tensors[0].data);
+    EXPECT_EQ(ovstage_release_group(stage.instance, &groups[0]), OVSTAGE_OK);
+    fr_sim_hold(producer, false);
+    for (int k = 0; k < 2; k++)
+        EXPECT_EQ(Value(consumers[k], copied[k] + 2 * sizeof(float)), 12);
+    EXPECT_EQ(ovstage_release_group(stage.instance, &groups[1]), OVSTAGE_OK);
+    MakeCurrent(0);
+}
+
+// The payload is used again for a newer head, and then what is copied of it is the newer one.
+TEST_P(Devices, ACopyGoesWithTheNextWrite)
+{
+    client::Stage stage(1);
+    read_on = {1};
+    const uint32_t count = 20;
+    ovstage_query_handle_t all = stage.query(count);
+    WriteBoth(stage, all, 1, {{count}, {}, 1000});
+    stage.finish(stage.seal(1));
+    for (uint64_t ordinal = 2; ordinal < 14; ordinal++) {
+        WriteBoth(stage, stage.query(Paths({3, 9, static_cast<uint32_t>(ordinal)})), ordinal,
+                  {{3}, {}, static_cast<float>(1000 * ordinal)});
+        EXPECT_TRUE(fr_sim_drain());
+        stage.finish(stage.seal(ordinal));
+        for (int again = 0; again < 2; again++)
+            ExpectSameAt(stage, all, ordinal);
+    }
+}
+
+// Two devices take turns: each computes from what the other one has written.
+TEST_P(Devices, TheyTakeTurns)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t sum = stage.token("sum"), values = stage.token("values");
+        ovstage_query_handle_t one = stage.query(Paths({0}));
+        fr_cu_stream streams[2];
+        fr_cu_event written[2], readable[2];
+        fr_cu_device_ptr source = 0, summed = 0;
+        for (int32_t device : {1, 0}) {
+            MakeCurrent(device);
+            streams[device] = Stream(device ? "device 1" : "device 0");
+            written[device] = Event();
+            readable[device] = Event();
+            (device ? summed : source) = Memory(3 * sizeof(float), "source");
+        }
+        for (uint64_t ordinal = 1; ordinal < 6; ordinal++) {
+            Rows rows = {{3}, {}, static_cast<float>(10 * ordinal)};
+            rows.name = values;
+            rows.memory = source;
+            rows.event = written[0];
+            MakeCurrent(0);
+            if (ordinal > 1) {
+                EXPECT_EQ(cu->cuStreamWaitEvent(streams[0], written[0], 0), 0u);
+            }
+            Produce(streams[0], source, 3, rows.first);
+            stage.finish(WriteOnDevice(stage, query, ordinal, rows, streams[0]));
+            stage.finish(stage.seal(ordinal, OVSTAGE_SCOPE_INCLUDE, {values}));
+            MakeCurrent(1);
+            ovstage_placement_t placement = Place(nullptr, readable[1], 1);
+            ovstage_read_handle_t read = 0;
+            ovstage_read_group_t group = {};
+            stage.finish(Read(stage, query, values, ordinal, &placement, &read));
+            ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                      OVSTAGE_OK);
+            stage.finish(ovstage_release_read(stage.instance, read));
+            if (ordinal > 1) {
+                EXPECT_EQ(cu->cuStreamWaitEvent(streams[1], written[1], 0), 0u);
+            }
+            EXPECT_EQ(cu->cuStreamWaitEvent(streams[1], readable[1], 0), 0u);
+            Sum(streams[1], reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), 3,
+                summed);
+            rows = {{1}, {}, 0};
+            rows.source = rows.place = 1;
+            rows.name = sum;
+            rows.memory = summed;
+            rows.event = written[1];
+            stage.finish(WriteOnDevice(stage, one, ordinal, rows, streams[1]));
+            EXPECT_EQ(cu->cuStreamSynchronize(streams[1]), 0u); // before the group goes
+            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+            stage.finish(stage.seal(ordinal));
+            MakeCurrent(0);
+            ovstage_placement_t back = Place(nullptr, readable[0]);
+            auto shown = ReadGroups(stage, one, sum, {0, ordinal, false}, &back);
+            EXPECT_EQ(shown[0].values[0], static_cast<float>(30 * ordinal + 3));
+        }
+    }
+}
+
+// The device is the tensor's and the placement's, whatever the calling thread has as its current
+// one, which stays that (T10).
+TEST_P(Devices, TheCurrentDeviceDoesNotMatter)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        for (int32_t current : {1, 0, -1}) {
+            client::Stage stage(workers);
+            ovstage_query_handle_t query = stage.query(3);
+            fr_cu_stream producers[2];
+            fr_cu_event written[2], readable[2];
+            fr_cu_device_ptr memory[2];
+            for (int32_t device : {1, 0}) {
+                MakeCurrent(device);
+                producers[device] = Stream("producer");
+                written[device] = Event();
+                readable[device] = Event();
+                Rows rows = {{3}, {}, static_cast<float>(10 * device)};
+                rows.source = device;
+                memory[device] = Source(rows, producers[device]);
+            }
+            fr_cu_context wanted = current < 0 ? nullptr : contexts[current], now = nullptr;
+            FR_SIM_OK(cu->cuCtxSetCurrent(wanted));
+            auto same = [&] {
+                EXPECT_EQ(cu->cuCtxGetCurrent(&now), 0u);
+                EXPECT_EQ(now, wanted);
+            };
+            uint64_t ordinal = 0;
+            for (int32_t device : {0, 1}) {
+                for (int32_t place : {0, 1}) {
+                    Rows rows = {{3}, {}, static_cast<float>(10 * device)};
+                    rows.source = device;
+                    rows.place = place;
+                    rows.memory = memory[device];
+                    rows.event = written[place];
+                    stage.finish(WriteOnDevice(stage, query, ++ordinal, rows, producers[device]));
+                    same();
+                    stage.finish(stage.seal(ordinal));
+                    same();
+                    for (int32_t reader : {0, 1}) {
+                        ovstage_placement_t placement = Place(nullptr, readable[reader], reader);
+                        ovstage_read_handle_t read = 0;
+                        ovstage_read_group_t group = {};
+                        stage.finish(
+                            Read(stage, query, OnDevice(stage), ordinal, &placement, &read));
+                        ASSERT_EQ(
+                            ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                            OVSTAGE_OK);
+                        EXPECT_EQ(group.data.tensors[0].device.device_id, reader);
+                        EXPECT_EQ(cu->cuEventSynchronize(readable[reader]), 0u);
+                        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+                        stage.finish(ovstage_release_read(stage.instance, read));
+                        same();
+                    }
+                    EXPECT_EQ(stage.read(query, OnDevice(stage), ordinal)[1], rows.first + 1);
+                    same();
+                }
+            }
+            stage.destroy();
+            same();
+            FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+        }
+    }
+}
+
 PLACEMENT_ORDERS(Devices);
 
 } // namespace

@@ -113,12 +113,13 @@ TEST_P(Figures, OfASteadyFrame)
                  reader = Stream("reader");
     fr_cu_event produced = Event(), written = Event(), readable = Event();
     MakeCurrent(1);
-    fr_cu_event readable_there = Event();
+    fr_cu_event readable_there = Event(), readable_again = Event();
     fr_cu_stream reader_there = Stream("reader on the other device");
     MakeCurrent(0);
     fr_cu_device_ptr data = Memory(ROWS * sizeof(float), "source");
     ovstage_placement_t to = Place(writer, written), from = Place(reader, readable),
-                        from_there = Place(reader_there, readable_there, 1);
+                        from_there = Place(reader_there, readable_there, 1),
+                        again = Place(reader_there, readable_again, 1);
     for (uint64_t ordinal = 1; ordinal <= WARM_FRAMES + FRAMES; ordinal++) {
         if (ordinal > 1) { // who writes over the source waits until it was read
             FR_SIM_OK(cu->cuStreamWaitEvent(producer, written, 0));
@@ -133,6 +134,7 @@ TEST_P(Figures, OfASteadyFrame)
         Count("read", [&] { Take(stage, query, attribute, ordinal, &from); });
         Count("read on another device",
               [&] { Take(stage, query, attribute, ordinal, &from_there); });
+        Count("read there again", [&] { Take(stage, query, attribute, ordinal, &again); });
         EXPECT_TRUE(fr_sim_drain());
         if (ordinal <= WARM_FRAMES)
             continue;
@@ -141,6 +143,9 @@ TEST_P(Figures, OfASteadyFrame)
         EXPECT_EQ(Submitted(made["seal"]), 0u);
         EXPECT_LE(Submitted(made["read"]), 3u);
         EXPECT_LE(Submitted(made["read on another device"]), 4u);
+        EXPECT_EQ(made["read on another device"]["cuMemcpyPeerAsync"], 1u);
+        EXPECT_LE(Submitted(made["read there again"]), 3u);
+        EXPECT_EQ(made["read there again"].count("cuMemcpyPeerAsync"), 0u);
         for (const auto &what : made)
             for (const char *maker : makers)
                 EXPECT_EQ(what.second.count(maker), 0u) << what.first << ": " << maker;

@@ -131,7 +131,8 @@ static bool fr_clone_read_source(fr_clone_work *work)
 {
     for (uint32_t c = 0; c < work->current.column_count; c++) {
         const fr_column *column = work->current.columns[c].column;
-        if (!fr_column_device(column))
+        bool looks = fr_column_rows_device(column) || fr_clone_path_words(&column->schema) > 0;
+        if (!fr_column_device(column) || !looks)
             continue;
         fr_op_fail(work->op, OVSTAGE_ERROR_NOT_SUPPORTED,
                    "attribute '%s' of the source lies on a device: clones of it are not supported "

@@ -7,9 +7,7 @@
 #include "runtime/store/slices.h"
 #include "runtime/store/store_state.h"
 
-/* Words of 64 bits in each element of a column of paths, of which the first is one; 0: it holds
- * none. */
-static uint32_t fr_clone_path_words(const fr_schema *schema)
+uint32_t fr_clone_path_words(const fr_schema *schema)
 {
     if (!schema->is_array || schema->code != kDLUInt || schema->bits != 64)
         return 0;
@@ -188,7 +186,8 @@ static bool fr_clone_reserve_column(fr_clone_work *work, fr_clone_column *column
                      .slices = column->slices ? column->slices
                                : is_array     ? column->from->rows
                                               : NULL,
-                     .elements = column->elements};
+                     .elements = column->elements,
+                     .device = is_array ? fr_column_device(store_column) : NULL};
     return fr_store_write_reserve(work->stage->store, &what, &column->plan) == OVSTAGE_OK;
 }
 

@@ -73,7 +73,9 @@ bool fr_clone_find_source(fr_clone_work *work);
 bool fr_clone_need_path(fr_clone_work *work, uint32_t path, uint32_t *place);
 bool fr_clone_is_inside(const fr_clone_work *work, ovx_primpath_t path);
 bool fr_clone_make_paths(fr_clone_work *work);
-/* clone_values.c: what the paths in values need; the columns, when all paths are there. */
+/* clone_values.c: words of 64 bits in each element of a column of paths, of which the first is one,
+ * 0: it holds none; what the paths in values need; the columns, when all paths are there. */
+uint32_t fr_clone_path_words(const fr_schema *schema);
 bool fr_clone_find_references(fr_clone_work *work);
 bool fr_clone_make_columns(fr_clone_work *work);
 

@@ -47,31 +47,62 @@ static ovstage_api_status_t fr_read_refuse(fr_read *read, ovstage_api_status_t s
 
 static ovstage_api_status_t fr_read_check_part(fr_read *read, const fr_read_part *part)
 {
-    fr_opened *device = part->device;
-    if (part->is_delete)
-        return OVSTAGE_OK;
-    if (!device && read->device && (!part->attribute || part->schema.is_array))
+    if (!part->attribute && read->device)
         return fr_read_refuse(read, OVSTAGE_ERROR_NOT_SUPPORTED,
-                              "%s on CUDA device %d: not supported by this library",
-                              part->attribute ? "arrays" : "computed values",
+                              "computed values on CUDA device %d: not supported by this library",
                               (int)read->device->place);
-    int32_t lost = part->placed ? fr_placed_lost(part->placed) : 0;
+    return OVSTAGE_OK;
+}
+
+/* Of a part on a device, whose slices are there if it is an array. */
+static ovstage_api_status_t fr_read_check_lost(fr_read *read, const fr_read_part *part)
+{
+    int32_t lost = part->device ? fr_store_read_lost(part) : 0;
     return lost ? fr_read_refuse(read, OVSTAGE_ERROR_OP_FAILED,
                                  "values on CUDA device %d were lost by its error %d: %s",
-                                 (int)device->place, (int)lost, fr_opened_death(device))
+                                 (int)part->device->place, (int)lost, fr_opened_death(part->device))
                 : OVSTAGE_OK;
 }
 
-/* Rows of the host that are to be on a device are made there first. */
+/* Rows of the host that are to be on a device are made there first; of an array they are slices,
+ * which are the host's wherever their elements lie. */
 static ovstage_api_status_t fr_read_materialize(fr_read *read, fr_read_part *part)
 {
-    if (!read->device || part->device || part->is_delete)
+    ovstage_api_status_t status = OVSTAGE_OK;
+    if (!read->device && !part->device)
         return OVSTAGE_OK;
-    ovstage_api_status_t status = fr_store_read_materialize(read->stage->store, read->query, part);
+    if (part->schema.is_array) {
+        part->shown = read->device;
+        status = fr_store_read_slices(part);
+    } else if (!part->device) {
+        status = fr_store_read_materialize(read->stage->store, read->query, part);
+    }
     return status == OVSTAGE_OK
                ? status
                : fr_read_refuse(read, status, "no memory to gather %u rows of %u bytes",
                                 part->count, part->schema.row_bytes);
+}
+
+static ovstage_api_status_t fr_read_prepare(fr_read *read, fr_read_part *part)
+{
+    if (part->is_delete)
+        return OVSTAGE_OK;
+    ovstage_api_status_t status = fr_read_check_part(read, part);
+    if (status == OVSTAGE_OK)
+        status = fr_read_materialize(read, part);
+    return status == OVSTAGE_OK ? fr_read_check_lost(read, part) : status;
+}
+
+/* Deleted keys, and arrays without elements, have nothing that could lie anywhere. */
+static bool fr_read_has_rows(const fr_read_part *part)
+{
+    return !part->is_delete && part->data_bytes > 0;
+}
+
+/* As it is wanted. */
+static bool fr_read_lies_on(const fr_read_part *part, const fr_opened *device)
+{
+    return part->device == device && (part->placed || part->schema.is_array);
 }
 
 static bool fr_read_upload(const fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
@@ -79,7 +110,7 @@ static bool fr_read_upload(const fr_read_part *part, fr_device_run *run, fr_devi
     void *staged = fr_device_run_stage(run, part->data_bytes, fault);
     if (!staged)
         return false;
-    memcpy(staged, part->data, part->data_bytes);
+    fr_store_read_pack(part, staged);
     return fr_device_run_upload(run, part->own->address, staged, part->data_bytes, fault);
 }
 
@@ -97,7 +128,8 @@ static bool fr_read_fetch_home(fr_read_part *part, fr_device_run *run, fr_device
     part->staged = fr_staging_take(run->opened, part->data_bytes, fault);
     if (!part->staged)
         return false;
-    part->data = part->staged->memory;
+    if (!part->schema.is_array)
+        part->data = part->staged->memory;
     part->brought = run->done;
     fr_fence_retain(part->brought);
     return fr_device_run_download(run, part->staged->memory, from->address, part->data_bytes,
@@ -109,13 +141,14 @@ void fr_read_unstage(fr_stage *stage, fr_read_part *part)
 #ifdef FR_MUTATE_DEVICE_GROUPS_KEEP_STAGING
     return;
 #endif
-    if (!part->staged)
+    if (!part->staged || part->tensors) /* which are of what is staged */
         return;
     part->kept = fr_store_buffer_get(stage->store, part->data_bytes);
     if (!part->kept)
         return;
-    memcpy(fr_store_buffer_data(part->kept), part->data, part->data_bytes);
-    part->data = fr_store_buffer_data(part->kept);
+    memcpy(fr_store_buffer_data(part->kept), part->staged->memory, part->data_bytes);
+    if (!part->schema.is_array)
+        part->data = fr_store_buffer_data(part->kept);
     part->placed = NULL; /* it is a part of the host from here on */
     fr_staging_give_after(part->staged, part->brought);
     part->staged = NULL;
@@ -145,11 +178,10 @@ static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_faul
 
 static bool fr_read_put_part(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {
-    if (part->is_delete)
+    if (!fr_read_has_rows(part))
         return true;
-    return part->placed && part->device == run->opened
-               ? fr_wait_to_read(run->opened, run->stream, run->own, part->placed, fault)
-               : fr_read_bring(part, run, fault);
+    return fr_read_lies_on(part, run->opened) ? fr_store_read_wait(part, run, fault)
+                                              : fr_read_bring(part, run, fault);
 }
 
 /* Where no row has to be moved there are waits alone, of which any number may be under way.
@@ -159,9 +191,9 @@ static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *
     bool moves = device != read->device, written = true;
     for (uint32_t p = 0; p < read->result.part_count; p++) {
         const fr_read_part *part = &read->result.parts[p];
-        if (part->is_delete || (device != read->device && part->device != device))
+        if (!fr_read_has_rows(part) || (device != read->device && part->device != device))
             continue;
-        moves = moves || !part->placed || part->device != read->device;
+        moves = moves || !fr_read_lies_on(part, read->device);
         written = written && (!part->device || fr_store_read_is_written(part));
     }
 #ifdef FR_MUTATE_DEVICE_READS_STALL
@@ -186,8 +218,8 @@ static bool fr_read_begin(const fr_read *read, fr_opened *device, uintptr_t clie
 
 static bool fr_read_is_to_gather(const fr_read *read, const fr_read_part *part)
 {
-    return !part->is_delete && part->device && part->device != read->device && !part->placed &&
-           !part->together;
+    return fr_read_has_rows(part) && part->device && part->device != read->device &&
+           !part->placed && !part->together;
 }
 
 static bool fr_read_gather_part(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
@@ -305,7 +337,7 @@ static bool fr_read_put_home_from(fr_read *read, fr_opened *device, fr_device_fa
     bool put = true;
     for (uint32_t p = 0; p < read->result.part_count && put; p++) {
         fr_read_part *part = &read->result.parts[p];
-        if (part->device == device && !part->is_delete)
+        if (part->device == device && fr_read_has_rows(part))
             put = fr_read_fetch_home(part, &run, fault);
     }
     put = put && fr_read_end_home(read, &run, fault);
@@ -318,7 +350,7 @@ static bool fr_read_put_home(fr_read *read, fr_device_fault *fault)
     bool put = true;
     for (uint32_t p = 0; p < read->result.part_count && put; p++) {
         const fr_read_part *part = &read->result.parts[p];
-        if (part->device && !part->is_delete && !part->staged)
+        if (part->device && fr_read_has_rows(part) && !part->staged)
             put = fr_read_put_home_from(read, part->device, fault);
     }
     return put;
@@ -340,9 +372,7 @@ ovstage_api_status_t fr_read_to_device(fr_read *read)
     ovstage_api_status_t status = OVSTAGE_OK;
     const fr_opened *device = fr_read_any_device(read);
     for (uint32_t p = 0; p < read->result.part_count && status == OVSTAGE_OK && device; p++) {
-        status = fr_read_check_part(read, &read->result.parts[p]);
-        if (status == OVSTAGE_OK)
-            status = fr_read_materialize(read, &read->result.parts[p]);
+        status = fr_read_prepare(read, &read->result.parts[p]);
     }
     if (status != OVSTAGE_OK || !device)
         return status;

@@ -10,8 +10,8 @@
 /* Of `count` rows; they lie first in the buffer. NULL without memory. */
 fr_buffer *fr_array_tensors(fr_buffers *buffers, const fr_schema *schema, const fr_slice *slices,
                             uint32_t count);
-/* part->data is there, and what it refers to is held by the part's pinned versions. False without
- * memory. */
+/* part->data is there, and what it refers to is held by the part's pinned versions, or was brought
+ * to where it is shown. False without memory. */
 bool fr_array_read_tensors(fr_buffers *buffers, fr_read_part *part);
 
 #endif

@@ -1,5 +1,6 @@
 #include "runtime/store/array_write.h"
 
+#include "runtime/device/placed.h"
 #include "runtime/store/store_state.h"
 
 #ifdef FR_SHRINK
@@ -73,9 +74,9 @@ static uint64_t fr_array_to_copy(const fr_array_source *source, const fr_slice *
 static void fr_array_place(fr_array_write *array)
 {
     fr_slice *slices = fr_slices_of(array->slices);
-    uint32_t element_bytes = array->source->element_bytes, chunk = 0;
+    uint32_t element_bytes = array->element_bytes, chunk = 0;
     uint64_t elements = 0, holders = 0;
-    for (uint32_t row = 0; row < array->source->row_count; row++) {
+    for (uint32_t row = 0; row < array->rows.row_count; row++) {
         if (slices[row].payload || slices[row].count == 0)
             continue;
         slices[row].payload = array->payload;
@@ -103,7 +104,7 @@ static fr_array_write *fr_array_write_create(fr_store *store, const fr_write *wr
     uint64_t copied = fr_array_to_copy(source, fr_slices_of(slices));
     uint64_t chunk_elements = FR_ARRAY_CHUNK_BYTES / source->element_bytes;
     chunk_elements = chunk_elements ? chunk_elements : 1;
-    uint64_t chunk_count = (copied + chunk_elements - 1) / chunk_elements;
+    uint64_t chunk_count = write->device ? 0 : (copied + chunk_elements - 1) / chunk_elements;
     if (chunk_count > UINT32_MAX / 2) { /* of two each has so many at the most */
         chunk_elements = copied / (UINT32_MAX / 2) + 1;
         chunk_count = (copied + chunk_elements - 1) / chunk_elements;
@@ -115,6 +116,7 @@ static fr_array_write *fr_array_write_create(fr_store *store, const fr_write *wr
     *array = (fr_array_write){.rows = *write->rows,
                               .slices = slices,
                               .source = source,
+                              .element_bytes = source->element_bytes,
                               .copied = copied,
                               .straight = source->packed && copied == source->tensors[0].count,
                               .chunk_count = (uint32_t)chunk_count,
@@ -151,10 +153,49 @@ static fr_buffer *fr_array_mapped(const fr_row_source *rows)
     return payload;
 }
 
+static fr_buffer *fr_array_payload(fr_store *store, fr_opened *device, size_t size_bytes)
+{
+    return device ? fr_column_buffer_on(device, store->buffers, size_bytes)
+                  : fr_buffer_get(store->buffers, size_bytes);
+}
+
+/* The elements of slices of the host get a payload on the device. NULL without memory. */
+static fr_array_write *fr_array_write_bring(fr_store *store, const fr_write *write)
+{
+    const fr_slice *given = fr_slices_of(write->rows->buffer);
+    uint32_t row_count = write->rows->row_count;
+    fr_buffer *slices = fr_slices_get(store->buffers, row_count * sizeof(fr_slice));
+    if (!slices)
+        return NULL;
+    fr_array_write *array = fr_array_write_take(store, write, slices, NULL);
+    fr_buffer_release(store->buffers, slices);
+    if (!array)
+        return NULL;
+    array->rows.buffer = NULL;
+    array->given = given;
+    array->element_bytes = write->schema.row_bytes;
+    for (uint32_t row = 0; row < row_count; row++) {
+        fr_slices_of(slices)[row].count = given[row].count;
+        array->copied += given[row].count;
+    }
+    if (array->copied == 0)
+        return array;
+    array->payload =
+        fr_array_payload(store, write->device, array->copied * write->schema.row_bytes);
+    if (array->payload) {
+        fr_array_place(array);
+        return array;
+    }
+    fr_array_write_destroy(store, array);
+    return NULL;
+}
+
 fr_array_write *fr_array_write_make(fr_store *store, const fr_write *write)
 {
     if (write->slices)
         return fr_array_write_take(store, write, write->slices, write->elements);
+    if (write->rows->buffer && write->device)
+        return fr_array_write_bring(store, write);
     if (write->rows->buffer)
         return fr_array_write_take(store, write, write->rows->buffer, fr_array_mapped(write->rows));
     fr_array_source *source = write->array;
@@ -162,7 +203,7 @@ fr_array_write *fr_array_write_make(fr_store *store, const fr_write *write)
     if (!slices)
         return NULL;
     fr_array_count_rows(source, write->rows, fr_slices_of(slices));
-    bool adopted = fr_array_adopt(store, source, fr_slices_of(slices));
+    bool adopted = !write->device && fr_array_adopt(store, source, fr_slices_of(slices));
     fr_array_write *array = fr_array_write_create(store, write, slices);
     if (!array) {
         fr_buffer_release(store->buffers, slices);
@@ -172,7 +213,8 @@ fr_array_write *fr_array_write_make(fr_store *store, const fr_write *write)
     array->pending =
         fr_pending_create(store->allocator, fr_tally_part(&store->counters.pending_bytes));
     if (array->copied > 0)
-        array->payload = fr_buffer_get(store->buffers, array->copied * source->element_bytes);
+        array->payload =
+            fr_array_payload(store, write->device, array->copied * source->element_bytes);
     if (!array->pending || (array->copied > 0 && !array->payload)) {
         fr_buffer_release(store->buffers, array->payload);
         fr_array_write_destroy(store, array);
@@ -208,20 +250,19 @@ void fr_array_write_count(fr_array_write *array, fr_touched *touched)
 
 /* --- chunks ----------------------------------------------------------------------------------- */
 
-void fr_array_write_chunk(const fr_array_write *array, uint32_t chunk)
+void fr_array_write_copy(const fr_array_write *array, uint32_t row, uint64_t first, uint64_t end,
+                         unsigned char *to)
 {
     const fr_array_source *source = array->source;
     const fr_slice *slices = fr_slices_of(array->slices);
     uint32_t element_bytes = source->element_bytes;
-    uint64_t first = chunk * array->chunk_elements, end = first + array->chunk_elements;
     size_t whole_bytes = array->copied * element_bytes;
-    end = end < array->copied ? end : array->copied;
     if (array->straight) {
         fr_array_tensor_copy(source->tensors, element_bytes, first, end - first,
-                             array->payload->data + first * element_bytes, whole_bytes);
+                             to + first * element_bytes, whole_bytes);
         return;
     }
-    for (uint32_t row = array->chunk_rows[chunk]; first < end; row++) {
+    for (; first < end; row++) {
         if (slices[row].payload != array->payload)
             continue;
         uint64_t begin = slices[row].offset_bytes / element_bytes;
@@ -229,9 +270,16 @@ void fr_array_write_chunk(const fr_array_write *array, uint32_t chunk)
         const fr_array_tensor *tensor = &source->tensors[source->packed ? 0 : row];
         uint64_t before = source->packed ? row * slices[row].count : 0;
         fr_array_tensor_copy(tensor, element_bytes, before + (first - begin), last - first,
-                             array->payload->data + first * element_bytes, whole_bytes);
+                             to + first * element_bytes, whole_bytes);
         first = last;
     }
+}
+
+void fr_array_write_chunk(const fr_array_write *array, uint32_t chunk)
+{
+    uint64_t first = chunk * array->chunk_elements, end = first + array->chunk_elements;
+    fr_array_write_copy(array, array->chunk_rows[chunk], first,
+                        end < array->copied ? end : array->copied, array->payload->data);
 }
 
 void fr_array_write_rows(fr_store *store, const fr_array_write *array, uint32_t first,

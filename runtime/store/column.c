@@ -85,8 +85,7 @@ bool fr_column_end_refusals(fr_device_fault *out)
     return fr_column_refused.any;
 }
 
-/* NULL: the device refuses, or the host has no memory. */
-static fr_buffer *fr_column_placed_buffer(fr_opened *device, fr_buffers *buffers, size_t size_bytes)
+fr_buffer *fr_column_buffer_on(fr_opened *device, fr_buffers *buffers, size_t size_bytes)
 {
     fr_placed *placed = fr_placed_make(device, size_bytes, &fr_column_refused.fault);
     fr_column_refused.any = fr_column_refused.any || !placed;
@@ -101,9 +100,9 @@ static fr_buffer *fr_column_placed_buffer(fr_opened *device, fr_buffers *buffers
 fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows)
 {
     size_t size_bytes = rows * column->row_bytes;
-    fr_opened *device = fr_column_device(column);
+    fr_opened *device = fr_column_rows_device(column);
     if (device)
-        return fr_column_placed_buffer(device, buffers, size_bytes);
+        return fr_column_buffer_on(device, buffers, size_bytes);
     return column->schema.is_array ? fr_slices_get(buffers, size_bytes)
                                    : fr_buffer_get(buffers, size_bytes);
 }

@@ -78,6 +78,13 @@ static inline struct fr_opened *fr_column_device(const fr_column *column)
     return home > FR_COLUMN_ON_HOST ? (struct fr_opened *)home : NULL;
 }
 
+/* The device that its rows lie on: of an array these are slices on the host, wherever their
+ * elements are. */
+static inline struct fr_opened *fr_column_rows_device(const fr_column *column)
+{
+    return column->schema.is_array ? NULL : fr_column_device(column);
+}
+
 typedef enum fr_column_claim {
     FR_COLUMN_REFUSED, /* it lies elsewhere, or a write that is under way brings it there */
     FR_COLUMN_HELD,    /* it lies there */
@@ -114,6 +121,8 @@ bool fr_column_longer_list(fr_store *store, const fr_column *column, fr_segment 
 /* A payload with room for so many of its rows. NULL without memory. Of a column on a device: that
  * is entered. */
 fr_buffer *fr_column_buffer(const fr_column *column, fr_buffers *buffers, size_t rows);
+/* Memory of a device, which is entered. NULL without memory. */
+fr_buffer *fr_column_buffer_on(struct fr_opened *device, fr_buffers *buffers, size_t size_bytes);
 /* Why a device has refused this thread a buffer since `begin`: much comes between who takes a
  * buffer and who answers for it, and knows of memory alone. end: false, none has. */
 void fr_column_begin_refusals(void);

@@ -257,14 +257,18 @@ bool fr_fold_segment(fr_store *store, fr_segment *segment, uint64_t floor)
 {
     fr_fold_close(segment, floor);
     fr_fold_account(store, segment);
-    bool enough = fr_column_device(segment->column) ? fr_fold_all_placed(store, segment)
-                                                    : fr_fold_all(store, segment);
+    bool enough = fr_column_rows_device(segment->column) ? fr_fold_all_placed(store, segment)
+                                                         : fr_fold_all(store, segment);
     bool is_array = segment->column->schema.is_array;
     if (is_array)
         fr_compact_weigh(segment);
     fr_history_trim(store, segment);
     fr_change_log_trim(store, segment->column);
-    if (is_array)
+    bool compacts = is_array && !fr_column_device(segment->column); /* no elements move there */
+#ifdef FR_MUTATE_DEVICE_ARRAYS_ARE_COMPACTED
+    compacts = is_array;
+#endif
+    if (compacts)
         fr_compact_segment(store, segment);
     fr_store_relaxed(&store->counters.seal_steps, store->seal_steps);
     return enough;

@@ -358,7 +358,7 @@ static bool fr_layout_parts(fr_store *store, fr_column *column, fr_unplaced *unp
 static bool fr_layout_record(fr_store *store, fr_column *column, fr_unplaced *unplaced)
 {
     fr_segment *segment = fr_layout_same_order(column, unplaced);
-    if (!segment && fr_column_device(column))
+    if (!segment && fr_column_rows_device(column))
         return false; /* rows do not move on a device; writes see to it that none have to */
     if (!segment)
         return fr_layout_parts(store, column, unplaced);

@@ -1,6 +1,7 @@
 /* Writes whose rows go to a device. */
 #include <string.h>
 
+#include "runtime/store/array_place.h"
 #include "runtime/store/plan.h"
 #include "runtime/store/store_state.h"
 #include "runtime/store/target_place.h"
@@ -114,6 +115,8 @@ ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column
         if (target->column != column)
             return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
                                   "its keys on a device have another role, and keep it");
+        if (plan->array)
+            continue; /* its rows are the host's */
         if (!target->segment && !fr_plan_unplaced_fits(plan, target))
             return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
                                   "new keys of a column on a device are written together, in one "
@@ -242,7 +245,9 @@ bool fr_store_write_place(fr_write_plan *out, fr_write_source *from, fr_device_r
     const fr_plan *plan = (const fr_plan *)(const void *)out->state;
     const fr_row_source *rows = plan->source;
     fr_placing_source source;
-    /* A session's own buffer, of which rows go to places of their own. */
+    if (plan->array)
+        return fr_array_write_place(plan->array, from, plan->ordinal, run, fault);
+        /* A session's own buffer, of which rows go to places of their own. */
 #ifndef FR_MUTATE_DEVICE_MAP_COPY_FORGETS_SOURCE
     if (rows->buffer && !plan->targets->taken &&
         !fr_device_run_reads(run, rows->buffer->placed, fault))

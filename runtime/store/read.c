@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "runtime/device/placed.h"
-#include "runtime/store/array_read.h"
 #include "runtime/store/change_log.h"
 #include "runtime/store/derive.h"
 #include "runtime/store/gathered.h"
@@ -115,7 +114,7 @@ static bool fr_reading_quick(const fr_reading *reading, const fr_binding *bindin
     part->all_prims = true;
     part->data = head->buffer->data;
     part->device = fr_column_device(binding->column);
-    part->placed = part->device ? head->buffer->placed : NULL;
+    part->placed = head->buffer->is_placed ? head->buffer->placed : NULL;
     part->data_bytes = (size_t)binding->count * binding->column->row_bytes;
     part->state = (void *)((uintptr_t)head | FR_PART_VERSION);
     return true;
@@ -526,36 +525,6 @@ ovstage_api_status_t fr_store_read_pin(fr_store *store, fr_attribute *attribute,
     if (query->count == 0)
         return OVSTAGE_OK;
     return fr_reading_run(&reading);
-}
-
-ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query, fr_read_part *part)
-{
-    (void)query;
-    if (part->is_delete || part->placed || part->staged)
-        return OVSTAGE_OK;
-    if (!part->data) {
-        fr_snapshot *snapshot = part->state;
-        if (!fr_snapshot_gather(snapshot))
-            return OVSTAGE_ERROR_OUT_OF_MEMORY;
-        if (!part->schema
-                 .is_array) /* gathered slices are good as long as the versions are pinned */
-            fr_gathered_keep(snapshot);
-        part->data = snapshot->gathered->data;
-    }
-    bool enough =
-        !part->schema.is_array || part->tensors || fr_array_read_tensors(store->buffers, part);
-    return enough ? OVSTAGE_OK : OVSTAGE_ERROR_OUT_OF_MEMORY;
-}
-
-bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
-                                 struct fr_placed *to, struct fr_device_fault *fault)
-{
-    return fr_snapshot_gather_placed(part->state, run, to, fault);
-}
-
-bool fr_store_read_is_written(const fr_read_part *part)
-{
-    return part->placed ? fr_placed_is_written(part->placed) : fr_snapshot_is_written(part->state);
 }
 
 void fr_store_read_release(fr_store *store, fr_read_part *part)

@@ -95,7 +95,9 @@ typedef struct fr_write {
      * payload of some of them that no column has yet, or NULL. */
     struct fr_buffer *slices, *elements;
     /* The device that the rows go to, which is entered as long as memory is taken; NULL: the host.
-     * Then they are moved by fr_store_write_place, and there are no chunks. */
+     * Then they are moved by fr_store_write_place, and there are no chunks. Of an array the
+     * elements are, and the rows have chunks; of slices that were there nothing of a device is
+     * needed. */
     struct fr_opened *device;
 } fr_write;
 
@@ -251,18 +253,21 @@ typedef struct fr_read_part {
     uint32_t count; /* prims in this part */
     bool all_prims; /* the whole query in order; else positions says which */
     const uint32_t
-        *positions;   /* count indices into the query's list, ascending; owned by the part */
-    const void *data; /* count compact rows in that order; NULL until materialized */
-    size_t data_bytes;
+        *positions;    /* count indices into the query's list, ascending; owned by the part */
+    const void *data;  /* count compact rows in that order; NULL until materialized. Of an array
+                         slices, on the host wherever their elements lie */
+    size_t data_bytes; /* of an array's elements, once they have to do with a device */
     /* The device whose column it is of, NULL: the host; and there, in place of data, what holds the
      * rows as they are wanted, NULL: they would have to be gathered. */
     struct fr_opened *device;
     struct fr_placed *placed;
-    struct fr_placed *own; /* `placed`, where it was made for this part */
+    struct fr_opened *shown; /* that the tensors of an array are on; NULL: the host */
+    struct fr_placed *own;   /* `placed`, where it was made for this part */
     /* While the read is judged: the rows, together on the device that they come from. */
     struct fr_placed *together;
     struct fr_placed *copied; /* or the payload that they are, of which `own` is a copy */
-    /* Where `data` came from a device: pinned memory, and the fence of the copy into it. */
+    /* Where `data`, or the elements of an array, came from a device: pinned memory, and the fence
+     * of the copy into it. */
     struct fr_staged *staged;
     struct fr_fence *brought;
     struct fr_buffer *kept;           /* in place of `staged`, as soon as it is fetched */
@@ -299,11 +304,19 @@ ovstage_api_status_t fr_store_read_pin(fr_store *store, fr_attribute *attribute,
  * buffer (cached). OUT_OF_MEMORY. */
 ovstage_api_status_t fr_store_read_materialize(fr_store *store, fr_query *query,
                                                fr_read_part *part);
-/* The same on a device, into a payload that the run writes. False: the fault says why. */
+/* Of an array that has to do with a device: its slices alone, and the bytes of its elements. */
+ovstage_api_status_t fr_store_read_slices(fr_read_part *part);
+/* The rows, or elements, of a part: on a device into a payload that the run writes, those that lie
+ * there; of the host. False: the fault says why. */
 bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
                                  struct fr_placed *to, struct fr_device_fault *fault);
-/* Of a part on a device: whether its rows are written there. */
+void fr_store_read_pack(const fr_read_part *part, unsigned char *to);
+/* Of a part on a device: whether its rows are written there; or makes a run wait for them as they
+ * lie; or the code of the device's fault that has lost some, 0: none. */
 bool fr_store_read_is_written(const fr_read_part *part);
+bool fr_store_read_wait(const fr_read_part *part, struct fr_device_run *run,
+                        struct fr_device_fault *fault);
+int32_t fr_store_read_lost(const fr_read_part *part);
 /* Lets go of what a part holds. Any thread, any order, once. */
 void fr_store_read_release(fr_store *store, fr_read_part *part);
 

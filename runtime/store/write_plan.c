@@ -391,7 +391,8 @@ void fr_store_write_enter(fr_store *store, fr_write_plan *out)
         fr_target_adopt(store, &plan->targets[0], plan->source, &out->adopts);
     for (uint32_t k = 0; k < plan->target_count; k++)
         fr_target_enter(&plan->targets[k], plan->op_id);
-    for (uint32_t k = 0; !out->adopts && !plan->device && k < plan->target_count; k++)
+    bool placed = plan->device && !plan->array;
+    for (uint32_t k = 0; !out->adopts && !placed && k < plan->target_count; k++)
         out->chunk_count += fr_target_chunks(plan, &plan->targets[k]);
 }
 

@@ -398,12 +398,8 @@ ovstage_api_status_t fr_payload_check(const ovstage_write_data_t *data, uint32_t
         status = fr_payload_check_elements(data, query_count, out);
     if (status == OVSTAGE_OK && place == FR_PLACE_HOST)
         status = fr_payload_check_sync(data, out);
-    if (status == OVSTAGE_OK && data->is_array && place != FR_PLACE_HOST)
-        return fr_payload_refuse(out, FR_UNSUPPORTED,
-                                 "an array placed on CUDA device %d: not supported by this library",
-                                 (int)place);
     if (status == OVSTAGE_OK && data->is_array)
-        return fr_payload_check_array(data, out);
+        return fr_payload_check_array(data, place, out);
     if (status == OVSTAGE_OK)
         status = fr_payload_check_tensor(data, place, out);
     if (status == OVSTAGE_OK)

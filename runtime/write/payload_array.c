@@ -45,11 +45,33 @@ static bool fr_payload_array_count(const DLTensor *tensor, uint32_t element_byte
            size_bytes <= INT64_MAX / 4;
 }
 
-static ovstage_api_status_t fr_payload_array_tensor(const DLTensor *tensor, uint32_t index,
-                                                    fr_payload *out, uint64_t *out_count)
+/* All of them lie on one device, or on the host. */
+static ovstage_api_status_t fr_payload_array_device(const ovstage_write_data_t *data,
+                                                    uint32_t index, int32_t place, fr_payload *out)
+{
+    const DLTensor *tensor = fr_payload_tensor(data, index), *first = fr_payload_tensor(data, 0);
+    ovstage_api_status_t status = fr_payload_check_device(tensor, place, out);
+    bool on_cuda = tensor->device.device_type == kDLCUDA;
+    if (status != OVSTAGE_OK || index == 0)
+        return status;
+    if (on_cuda == (first->device.device_type == kDLCUDA) &&
+        (!on_cuda || tensor->device.device_id == first->device.device_id))
+        return OVSTAGE_OK;
+    return fr_payload_refuse(out, FR_UNSUPPORTED,
+                             "tensor %u lies on device {type %d, id %d}, the first one on {type "
+                             "%d, id %d}: rows of several devices in one write are not supported "
+                             "by this library",
+                             index, (int)tensor->device.device_type, (int)tensor->device.device_id,
+                             (int)first->device.device_type, (int)first->device.device_id);
+}
+
+static ovstage_api_status_t fr_payload_array_tensor(const ovstage_write_data_t *data,
+                                                    uint32_t index, int32_t place, fr_payload *out,
+                                                    uint64_t *out_count)
 {
     const unsigned char *base = NULL;
-    ovstage_api_status_t status = fr_payload_check_device(tensor, FR_PLACE_HOST, out);
+    const DLTensor *tensor = fr_payload_tensor(data, index);
+    ovstage_api_status_t status = fr_payload_array_device(data, index, place, out);
     if (status == OVSTAGE_OK)
         status = fr_payload_array_dtype(tensor->dtype, index, out);
     if (status == OVSTAGE_OK)
@@ -112,13 +134,13 @@ static ovstage_api_status_t fr_payload_array_rows(const ovstage_write_data_t *da
     return OVSTAGE_OK;
 }
 
-ovstage_api_status_t fr_payload_check_array(const ovstage_write_data_t *data, fr_payload *out)
+ovstage_api_status_t fr_payload_check_array(const ovstage_write_data_t *data, int32_t place,
+                                            fr_payload *out)
 {
     uint64_t elements = 0;
     for (uint32_t t = 0; t < data->tensor_count; t++) {
         uint64_t count = 0, size_bytes = 0;
-        ovstage_api_status_t status =
-            fr_payload_array_tensor(fr_payload_tensor(data, t), t, out, &count);
+        ovstage_api_status_t status = fr_payload_array_tensor(data, t, place, out, &count);
         if (status != OVSTAGE_OK)
             return status;
         size_bytes = count * out->schema.row_bytes;

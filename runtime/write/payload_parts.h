@@ -32,6 +32,7 @@ bool fr_payload_may_adopt(const ovstage_write_data_t *data, uint32_t query_count
                           const unsigned char *base);
 
 /* Of arrays: after what is said about all payloads. */
-ovstage_api_status_t fr_payload_check_array(const ovstage_write_data_t *data, fr_payload *out);
+ovstage_api_status_t fr_payload_check_array(const ovstage_write_data_t *data, int32_t place,
+                                            fr_payload *out);
 
 #endif

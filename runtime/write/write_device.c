@@ -97,19 +97,32 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
 }
 
 /* The pointer is what the tensor says. */
-static bool fr_write_describe(const fr_write_entry *entry, fr_opened *opened,
-                              fr_device_fault *fault)
+static bool fr_write_describe_tensor(fr_opened *opened, const unsigned char *base,
+                                     fr_device_fault *fault)
 {
     fr_pointer pointer;
-    if (!opened->devices->table->describe(opened->device, entry->base, &pointer, fault))
+    if (!opened->devices->table->describe(opened->device, base, &pointer, fault))
         return false;
     if (pointer.kind == FR_POINTER_DEVICE && pointer.place == opened->place)
         return true;
     *fault = (fr_device_fault){.kind = FR_DEVICE_REFUSED};
     (void)snprintf(fault->text, sizeof(fault->text),
-                   "the tensor's data %p is not on CUDA device %d", (const void *)entry->base,
+                   "the tensor's data %p is not on CUDA device %d", (const void *)base,
                    (int)opened->place);
     return false;
+}
+
+/* Of an array without elements there is nothing to look at. */
+static bool fr_write_describe(const fr_write_entry *entry, fr_opened *opened,
+                              fr_device_fault *fault)
+{
+    if (!entry->schema.is_array)
+        return fr_write_describe_tensor(opened, entry->base, fault);
+    bool is_there = true;
+    for (uint32_t t = 0; t < entry->array->tensor_count && is_there; t++)
+        if (entry->array->tensors[t].count > 0)
+            is_there = fr_write_describe_tensor(opened, entry->array->tensors[t].base, fault);
+    return is_there;
 }
 
 /* For who asks what it waits for: of several entries, the first one's. */
@@ -191,9 +204,10 @@ static ovstage_api_status_t fr_write_make_holds(const fr_write_call *call)
 {
     const fr_allocator *allocator = &call->stage->allocator;
     fr_device_write *device = fr_write_device(call->write);
-    for (uint32_t e = 0; e < call->count; e++) {
-        if (!call->writes[e].data.managed_tensors)
-            continue;
+    size_t count = 0;
+    for (uint32_t e = 0; e < call->count; e++)
+        count += call->writes[e].data.managed_tensors ? call->writes[e].data.tensor_count : 0;
+    for (; count > 0; count--) {
         fr_write_hold *hold = fr_memory_allocate(allocator, sizeof(*hold), 16);
         if (!hold)
             return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of a write",
@@ -279,15 +293,16 @@ static void fr_write_hold_end(fr_fence_call *call)
 }
 
 /* Until the fence is over, the tensor is not the client's again. */
-static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
+static void fr_write_hold_tensor(fr_device_write *device, struct DLManagedTensorVersioned **managed,
+                                 fr_fence *fence)
 {
-    if (entry->mapped || !entry->managed)
+    if (!*managed)
         return;
     fr_write_hold *hold = device->holds;
     device->holds = hold->next;
-    hold->managed = entry->managed;
+    hold->managed = *managed;
     hold->call = (fr_fence_call){.run = fr_write_hold_end, .calls_client = true};
-    entry->managed = NULL;
+    *managed = NULL;
 #ifdef FR_MUTATE_DEVICE_HOLD_FORGETS_FENCE
     (void)fence;
 #else
@@ -295,6 +310,15 @@ static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry,
         return;
 #endif
     fr_write_hold_end(&hold->call);
+}
+
+static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
+{
+    if (entry->mapped)
+        return;
+    fr_write_hold_tensor(device, &entry->managed, fence);
+    for (uint32_t t = 0; entry->schema.is_array && t < entry->array->tensor_count; t++)
+        fr_write_hold_tensor(device, &entry->array->tensors[t].managed, fence);
 }
 
 static void fr_write_not_available(fr_op *op, const fr_device_write *device,
@@ -458,9 +482,12 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
                      .prim_mode = OVSTAGE_PRIM_MODE_UPSERT,
                      .judge = entry->judge,
                      .any_role = entry->any_role,
-                     .rows = &rows};
+                     .rows = &rows,
+                     .array = entry->schema.is_array ? entry->array : NULL};
     if (fr_write_device_put(op, write, device, &what, &plan, &reserved)) {
         fr_store_write_enter(write->stage->store, &plan);
+        for (uint32_t chunk = 0; chunk < plan.chunk_count; chunk++)
+            fr_store_write_chunk(&plan, chunk); /* rows of an array */
         fr_store_write_commit(write->stage->store, &plan);
         if (device->report)
             fr_write_report(device, what.device);

@@ -88,7 +88,7 @@ static bool fr_write_bring_up(fr_op *op, const fr_stage *stage, const fr_write *
     fr_device_run run;
     bool begun;
     rows.adoptable = NULL;
-    rows.buffer = NULL;
+    rows.buffer = what->schema.is_array ? rows.buffer : NULL; /* of slices: they say where */
     up.rows = &rows;
     up.device = home;
     fr_devices_settle(home->devices);
@@ -98,6 +98,8 @@ static bool fr_write_bring_up(fr_op *op, const fr_stage *stage, const fr_write *
         fr_device_run_end(&run);
     if (placed) {
         fr_store_write_enter(stage->store, &plan);
+        for (uint32_t chunk = 0; chunk < plan.chunk_count; chunk++)
+            fr_store_write_chunk(&plan, chunk); /* rows of an array */
         fr_store_write_commit(stage->store, &plan);
     } else if (reserved) {
         fr_store_write_cancel(stage->store, &plan);

@@ -94,7 +94,7 @@ TEST_P(Failures, TheEventOfAFailedOpIsRecorded)
 {
     client::Stage stage(0);
     ovstage_query_handle_t query = stage.query(3), few = stage.query(1);
-    ovx_token_t attribute = stage.token("values"), array = stage.token("array");
+    ovx_token_t attribute = stage.token("values"), on_host = stage.token("on the host");
     fr_cu_stream stalled = Stream("stalled");
     fr_cu_event available = Event();
     fr_cu_device_ptr data = Memory(3 * sizeof(float), "source"),
@@ -115,19 +115,12 @@ TEST_P(Failures, TheEventOfAFailedOpIsRecorded)
     ASSERT_TRUE(fr_sim_fail_call("cuStreamCreateWithPriority", 1, FR_CU_ERROR_UNKNOWN));
     fails(write, "cuStreamCreateWithPriority");
     // A read that is judged when it runs.
-    const uint8_t bytes[] = {1, 2};
-    int64_t count = sizeof(bytes);
-    DLTensor tensor{
-        const_cast<uint8_t *>(bytes), {kDLCPU, 0}, 1, {kDLUInt, 8, 1}, &count, nullptr, 0};
-    ovstage_write_data_t rows = {};
-    rows.tensors = &tensor;
-    rows.tensor_count = 1;
-    rows.is_array = true;
-    stage.finish(ovstage_write_attribute(stage.instance, few, ovx_string_or_token_t{array, {}}, 1,
-                                         rows, OVSTAGE_PRIM_MODE_UPSERT));
+    stage.finish(stage.write(few, on_host, 1, {1}));
     ovstage_enqueue_result_t seal = stage.seal(1);
     ovstage_read_handle_t read = 0;
-    fails(Read(stage, few, array, 1, &placement, &read), "arrays");
+    ovstage_enqueue_result_t result = Read(stage, few, on_host, 1, &placement, &read);
+    ASSERT_TRUE(fr_sim_fail_call("cuMemAllocFromPoolAsync", 1, FR_CU_ERROR_UNKNOWN));
+    fails(result, "cuMemAllocFromPoolAsync");
     stage.finish(seal);
     stage.finish(ovstage_release_read(stage.instance, read));
 }

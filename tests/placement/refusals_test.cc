@@ -138,10 +138,7 @@ TEST_P(Refusals, PlacementsThatAreWrong)
 
 TEST_P(Refusals, PayloadsThatAreStillToCome)
 {
-    ovstage_write_data_t data = Data();
     const float host[3] = {1, 2, 3};
-    data.is_array = true;
-    WriteRefused(data, OVSTAGE_ERROR_NOT_SUPPORTED, "an array placed on CUDA device 0");
     tensor.device = {kDLCPU, 0};
     tensor.data = const_cast<float *>(host);
     WriteRefused(Data(), OVSTAGE_ERROR_NOT_SUPPORTED, "with a cuda_sync");
@@ -271,7 +268,7 @@ TEST_P(Refusals, AWriteOfNothingRecordsItsEvent)
 }
 
 // What the device has no computation for.
-TEST_P(Refusals, ComputedValuesAndArrays)
+TEST_P(Refusals, ComputedValues)
 {
     WriteAndSeal();
     ovx_token_t path = stage->token("usd-path");

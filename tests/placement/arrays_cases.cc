@@ -1,0 +1,206 @@
+// Each driver call and each allocation of a frame with arrays fails once: what was accepted and did
+// not fail is there, all of it, and of what failed nothing is.
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "tests/placement/arrays_fixture.h"
+#include "tests/support/heap.h"
+
+namespace
+{
+
+class ArrayFaults : public ArraysTest
+{
+  protected:
+    static bool Op(const client::Stage &stage, ovstage_enqueue_result_t result,
+                   bool *applied = nullptr)
+    {
+        if (result.status != OVSTAGE_OK) {
+            EXPECT_NE(client::last_error(), "");
+            return false;
+        }
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
+                  OVSTAGE_OK);
+        bool good = outcome.error_op_id_count == 0;
+        std::string text =
+            good ? "" : client::text(ovstage_get_last_op_error(stage.instance, result.op_index));
+        EXPECT_TRUE(good || !text.empty());
+        if (applied) // or it has failed behind its work (R180)
+            *applied = good || text.find("availability_event") != std::string::npos;
+        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
+        return good;
+    }
+
+    struct Step {
+        uint64_t ordinal;
+        std::vector<uint32_t> numbers;
+        Ragged ragged;
+        std::unique_ptr<Tensors> tensors;
+        ovstage_query_handle_t query;
+        fr_cu_event event;
+    };
+
+    void Prepare(const client::Stage &stage)
+    {
+        producer_ = Stream("producer");
+        readable_ = Event();
+        all_ = stage.query(prims);
+        wanted_.assign(prims, {});
+        steps_.clear();
+        values_.clear();
+        values_.reserve(8);
+        std::vector<uint32_t> numbers;
+        for (uint32_t k = 0; k < prims; k++)
+            numbers.push_back(k);
+        Add(stage, 1, numbers, {std::vector<uint32_t>(prims, 2), 1000, Ragged::Packed});
+        ASSERT_TRUE(Run(stage, steps_[0]));
+        ASSERT_TRUE(Op(stage, stage.seal(1)));
+        steps_.clear();
+        Add(stage, 2, {4, 2, 0}, {{3, 1, 2}, 2000, Ragged::Apart});
+        Add(stage, 2, {2, 5, 3, 1}, {{2, 0, 3, 1}, 3000, Ragged::Strided});
+        Ragged from_host = {{1, 4}, 4000, Ragged::Views};
+        from_host.from_host = true;
+        Add(stage, 3, {5, 2}, from_host);
+        FR_SIM_OK(cu->cuStreamSynchronize(producer_));
+    }
+
+    bool Frame(const client::Stage &stage)
+    {
+        bool good = true;
+        for (Step &step : steps_)
+            good = Run(stage, step) && good;
+        if (!Op(stage, stage.seal(3))) { // refused without memory
+            good = false;
+            EXPECT_TRUE(Op(stage, stage.seal(3)));
+        }
+        ovstage_placement_t placement = Place(nullptr, readable_);
+        good = Try(stage, nullptr) && good;
+        return Try(stage, &placement) && good;
+    }
+
+    void ExpectWanted(const client::Stage &stage, uint64_t k)
+    {
+        ovstage_placement_t placement = Place(nullptr, Event());
+        for (const ovstage_placement_t *where :
+             {static_cast<const ovstage_placement_t *>(nullptr), &std::as_const(placement)}) {
+            auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, 3, false}, where);
+            ASSERT_EQ(groups.size(), 1u) << k;
+            EXPECT_EQ(groups[0].rows, wanted_) << k;
+        }
+    }
+
+  private:
+    static constexpr uint32_t prims = 6;
+
+    void Add(const client::Stage &stage, uint64_t ordinal, const std::vector<uint32_t> &numbers,
+             const Ragged &ragged)
+    {
+        Step step = {ordinal, numbers, ragged, nullptr, stage.query(Paths(numbers)), Event()};
+        step.tensors =
+            std::make_unique<Tensors>(ragged, DLDevice{ragged.from_host ? kDLCPU : kDLCUDA, 0});
+        if (ragged.from_host) {
+            values_.push_back(Values(ragged));
+            PointInto(*step.tensors, ragged, reinterpret_cast<uintptr_t>(values_.back().data()));
+        } else {
+            ProduceRows(ragged, *step.tensors, producer_);
+            step.tensors->data.cuda_sync.stream = Handle(producer_);
+        }
+        steps_.push_back(std::move(step));
+    }
+
+    bool Run(const client::Stage &stage, Step &step)
+    {
+        bool written = false;
+        ovstage_placement_t placement = Place(nullptr, step.event);
+        bool good = Op(stage,
+                       ovstage_write_attribute_on_device(
+                           stage.instance, step.query, Name(OnDevice(stage)), step.ordinal,
+                           step.tensors->data, OVSTAGE_PRIM_MODE_UPSERT, &placement),
+                       &written);
+        float first = step.ragged.first;
+        for (size_t k = 0; k < step.numbers.size(); k++) {
+            std::vector<float> row;
+            for (uint32_t n = 0; n < step.ragged.lengths[k]; n++)
+                row.push_back(first++);
+            if (written)
+                wanted_[step.numbers[k]] = row;
+        }
+        return good;
+    }
+
+    // A read that may fail.
+    bool Try(const client::Stage &stage, const ovstage_placement_t *placement)
+    {
+        ovstage_read_handle_t read = 0;
+        ovx_token_t attribute = OnDevice(stage);
+        ovstage_enqueue_result_t result = ovstage_read_attributes_on_device(
+            stage.instance, all_, &attribute, 1, {0, 3, false}, placement, &read);
+        if (!Op(stage, result))
+            return false;
+        ovstage_read_group_t group = {};
+        bool good =
+            ovstage_fetch_read_next(stage.instance, read, client::forever, &group) == OVSTAGE_OK;
+        EXPECT_TRUE(good || client::last_error() != "");
+        if (good) {
+            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        }
+        return Op(stage, ovstage_release_read(stage.instance, read)) && good;
+    }
+
+    fr_cu_stream producer_ = nullptr;
+    fr_cu_event readable_ = nullptr;
+    ovstage_query_handle_t all_ = 0;
+    std::vector<Step> steps_;
+    std::vector<std::vector<float>> values_;
+    RaggedRows wanted_;
+};
+
+TEST_P(ArrayFaults, EachCallFailsOnce)
+{
+    bool struck = true;
+    // Neighbours are of one kind, mostly: each of them in the long form.
+    const uint64_t step = std::getenv("FR_TEST_LONG") ? 1 : 4;
+    for (uint64_t k = 1; struck; k += step) {
+        client::Stage stage(0);
+        Prepare(stage);
+        ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
+        bool good = Frame(stage);
+        struck = !fr_sim_faults_pending();
+        fr_sim_clear_faults();
+        EXPECT_TRUE(good || struck) << k;
+        ExpectWanted(stage, k);
+        ASSERT_LT(k, 1000u);
+    }
+}
+
+TEST_P(ArrayFaults, EachAllocationFailsOnce)
+{
+    bool struck = true;
+    for (uint64_t k = 1; struck; k++) {
+        fr_test_heap *heap = fr_test_heap_create();
+        {
+            const fr_allocator *allocator = fr_test_heap_allocator(heap);
+            flyrail_config_t config = client::config(0);
+            config.allocator.allocate = allocator->allocate;
+            config.allocator.release = allocator->release;
+            config.allocator.user = allocator->user;
+            client::Stage stage(config);
+            Prepare(stage);
+            fr_test_heap_fail(heap, k, 0);
+            bool good = Frame(stage);
+            struck = fr_test_heap_calls(heap) >= k;
+            fr_test_heap_fail(heap, 0, 0);
+            EXPECT_TRUE(good || struck) << k;
+            ExpectWanted(stage, k);
+        }
+        EXPECT_EQ(fr_test_heap_destroy(heap), 0u);
+        ASSERT_LT(k, 1000u);
+    }
+}
+
+// Each of them some hundred times: in one order, in which nothing runs before somebody asks for it.
+INSTANTIATE_TEST_SUITE_P(Orders, ArrayFaults, ::testing::Values(Orders()[0]), OrderName);
+
+} // namespace

@@ -209,6 +209,7 @@ static ovstage_api_status_t fr_filter_copy(fr_stage *stage, const ovstage_filter
 
 typedef struct fr_filter_op {
     fr_query *query; /* one reference */
+    fr_found *found; /* of one that is parked; or NULL */
 } fr_filter_op;
 
 static void fr_filter_publish(fr_query *query, uint32_t state)
@@ -240,34 +241,95 @@ static ovstage_api_status_t fr_filter_make_list(fr_query *query, const fr_matche
     return OVSTAGE_OK;
 }
 
-static fr_run_result fr_filter_run(fr_op *op, const fr_run_context *context)
+/* All is there that what was found hangs on. */
+static ovstage_api_status_t fr_filter_end(fr_query *query, fr_found *found)
 {
-    (void)context;
+    fr_filter *filter = query->filter;
+    ovstage_api_status_t status =
+        fr_filter_settle(query->stage, found, filter->text, sizeof(filter->text));
+    if (status != OVSTAGE_OK)
+        return status;
+    status = fr_filter_make_list(query, &found->matches);
+    if (status != OVSTAGE_OK)
+        (void)snprintf(filter->text, sizeof(filter->text), "no memory for a query of %zu prims",
+                       found->matches.count);
+    return status;
+}
+
+static fr_run_result fr_filter_publish_end(fr_op *op, fr_query *query, ovstage_api_status_t status)
+{
+    query->filter->status = status;
+    if (status != OVSTAGE_OK)
+        fr_op_fail(op, status, "%s", query->filter->text);
+    fr_filter_publish(query, status == OVSTAGE_OK ? FR_QUERY_READY : FR_QUERY_FAILED);
+    return FR_RUN_DONE;
+}
+
+static void fr_filter_let_go(fr_filter_op *payload)
+{
+    fr_stage *stage = payload->query->stage;
+    if (!payload->found)
+        return;
+    fr_found_release(stage, payload->found);
+    fr_memory_release(&stage->allocator, payload->found, sizeof(*payload->found));
+    payload->found = NULL;
+}
+
+/* Values on devices are brought first, while the op is parked. */
+static fr_run_result fr_filter_go_on(fr_op *op, fr_graph *graph)
+{
     fr_filter_op *payload = fr_op_payload(op);
     fr_query *query = payload->query;
     fr_filter *filter = query->filter;
-    fr_matches matches = {0};
+    bool parked = false;
+    ovstage_api_status_t status = fr_away_bring(&payload->found->away, op, graph, &parked,
+                                                filter->text, sizeof(filter->text));
+    if (parked)
+        return FR_RUN_PARKED;
+    if (status == OVSTAGE_OK)
+        status = fr_filter_end(query, payload->found);
+    fr_filter_let_go(payload);
+    return fr_filter_publish_end(op, query, status);
+}
+
+static fr_run_result fr_filter_begin(fr_op *op, fr_graph *graph)
+{
+    fr_filter_op *payload = fr_op_payload(op);
+    fr_query *query = payload->query;
+    fr_filter *filter = query->filter;
+    fr_found found;
     for (uint32_t p = 0; p < filter->predicate_count; p++)
         fr_predicate_order(&filter->predicates[p]);
-    filter->status =
-        fr_filter_find(query->stage, filter, &matches, filter->text, sizeof(filter->text));
-    if (filter->status == OVSTAGE_OK) {
-        filter->status = fr_filter_make_list(query, &matches);
-        if (filter->status != OVSTAGE_OK)
-            (void)snprintf(filter->text, sizeof(filter->text), "no memory for a query of %zu prims",
-                           matches.count);
+    ovstage_api_status_t status =
+        fr_filter_find(query->stage, filter, &found, filter->text, sizeof(filter->text));
+    if (status == OVSTAGE_OK && found.away.count > 0) {
+        payload->found = fr_memory_allocate(&query->stage->allocator, sizeof(found), 16);
+        if (payload->found) {
+            *payload->found = found;
+            return fr_filter_go_on(op, graph);
+        }
+        status = OVSTAGE_ERROR_OUT_OF_MEMORY;
+        (void)snprintf(filter->text, sizeof(filter->text), "no memory for %zu bytes of a filter",
+                       sizeof(found));
     }
-    fr_matches_release(query->stage, &matches);
-    if (filter->status != OVSTAGE_OK)
-        fr_op_fail(op, filter->status, "%s", filter->text);
-    fr_filter_publish(query, filter->status == OVSTAGE_OK ? FR_QUERY_READY : FR_QUERY_FAILED);
-    return FR_RUN_DONE;
+    if (status == OVSTAGE_OK)
+        status = fr_filter_end(query, &found);
+    fr_found_release(query->stage, &found);
+    return fr_filter_publish_end(op, query, status);
+}
+
+static fr_run_result fr_filter_run(fr_op *op, const fr_run_context *context)
+{
+    const fr_filter_op *payload = fr_op_payload(op);
+    return payload->found ? fr_filter_go_on(op, context->graph)
+                          : fr_filter_begin(op, context->graph);
 }
 
 static void fr_filter_drop(fr_op *op)
 {
     fr_filter_op *payload = fr_op_payload(op);
     fr_query *query = payload->query;
+    fr_filter_let_go(payload);
     if (fr_load_relaxed(&query->state) == FR_QUERY_PENDING) {
         query->filter->status = OVSTAGE_ERROR_OP_FAILED;
         (void)snprintf(query->filter->text, sizeof(query->filter->text),
@@ -300,10 +362,17 @@ static bool fr_filter_is_large(const fr_op *op)
            !fr_filter_names_prims(payload->query->filter);
 }
 
+static void fr_filter_tell(const fr_op *op, char *text, size_t text_bytes)
+{
+    (void)op;
+    (void)snprintf(text, text_bytes, "values on a device, which are brought to the host");
+}
+
 static const fr_op_type fr_filter_op_type = {
     .name = "query",
     .run = fr_filter_run,
     .drop = fr_filter_drop,
+    .tell = fr_filter_tell,
     .is_large = fr_filter_is_large,
 };
 
@@ -404,6 +473,7 @@ static ovstage_enqueue_result_t fr_filter_submit(fr_query *query)
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
     fr_filter_op *payload = fr_op_payload(op);
     payload->query = query;
+    payload->found = NULL;
     fr_query_acquire(query);
     uint64_t compute;
     fr_submission submission = {

@@ -49,14 +49,19 @@ ovstage_api_status_t fr_query_failure(const fr_query *query, const char **out_te
 ovstage_api_status_t fr_query_wait(const fr_query *query, uint64_t timeout_ns,
                                    fr_wait_outcome *outcome);
 
-/* matches.c: the prims that match, in path order, each once. The array is *out_capacity long, and
- * given back with fr_matches_release. Not OK: text says why, and there is none. */
+/* matches.c: the prims that match; in path order and each once when settled. */
 typedef struct fr_matches {
     uint32_t *prims;
     size_t count, capacity;
 } fr_matches;
-ovstage_api_status_t fr_filter_find(fr_stage *stage, const fr_filter *filter, fr_matches *out,
+/* What was found so far: some of it may hang on values that lie on devices. */
+typedef struct fr_found fr_found;
+/* Not OK: text says why. The caller releases it in any case. */
+ovstage_api_status_t fr_filter_find(fr_stage *stage, const fr_filter *filter, fr_found *out,
                                     char *text, size_t text_bytes);
-void fr_matches_release(fr_stage *stage, fr_matches *matches);
+/* When those values are there. */
+ovstage_api_status_t fr_filter_settle(fr_stage *stage, fr_found *found, char *text,
+                                      size_t text_bytes);
+void fr_found_release(fr_stage *stage, fr_found *found);
 
 #endif

@@ -37,21 +37,30 @@ static ovstage_api_status_t fr_matches_add(fr_stage *stage, fr_matches *matches,
     return OVSTAGE_OK;
 }
 
-void fr_matches_release(fr_stage *stage, fr_matches *matches)
+void fr_found_release(fr_stage *stage, fr_found *found)
 {
+    fr_matches *matches = &found->matches;
     fr_memory_release(&stage->allocator, matches->prims,
                       matches->capacity * sizeof(*matches->prims));
-    *matches = (fr_matches){0};
+    fr_tests_release(stage, &found->tests);
+    fr_away_release(&found->away);
 }
 
 static ovstage_api_status_t fr_finding_judge(fr_finding *finding, uint32_t prim)
 {
     const fr_filter *filter = finding->filter;
+    fr_away *away = finding->judged.away;
+    size_t before = away->count;
     if (!finding->implies && !fr_judged_exists(&finding->judged, prim))
         return OVSTAGE_OK;
+    finding->judged.match = finding->out->count;
     for (uint32_t p = 0; p < filter->predicate_count; p++)
-        if (!fr_predicate_holds(&finding->judged, &filter->predicates[p], prim))
+        if (!fr_predicate_holds(&finding->judged, &filter->predicates[p], prim)) {
+            fr_away_cut(away, before);
             return OVSTAGE_OK;
+        }
+    if (away->no_memory)
+        return OVSTAGE_ERROR_OUT_OF_MEMORY;
     return fr_matches_add(finding->judged.stage, finding->out, prim);
 }
 
@@ -296,23 +305,51 @@ static bool fr_finding_is_ordered(const fr_finding *finding)
                      lead->value_count == 1);
 }
 
-ovstage_api_status_t fr_filter_find(fr_stage *stage, const fr_filter *filter, fr_matches *out,
+ovstage_api_status_t fr_filter_find(fr_stage *stage, const fr_filter *filter, fr_found *out,
                                     char *text, size_t text_bytes)
 {
-    fr_tests tests;
-    ovstage_api_status_t status = fr_tests_make(stage, filter, &tests, text, text_bytes);
+    *out = (fr_found){.away.stage = stage};
+    ovstage_api_status_t status = fr_tests_make(stage, filter, &out->tests, text, text_bytes);
     if (status != OVSTAGE_OK)
         return status;
-    fr_finding finding = {.judged = {stage, &tests}, .filter = filter, .out = out};
+    fr_finding finding = {.judged = {.stage = stage, .tests = &out->tests, .away = &out->away},
+                          .filter = filter,
+                          .out = &out->matches};
     fr_finding_choose_lead(&finding);
     status = fr_finding_run(&finding);
-    if (status == OVSTAGE_OK && !fr_finding_is_ordered(&finding))
-        status = fr_matches_order(stage, out);
-    fr_tests_release(stage, &tests);
-    if (status != OVSTAGE_OK) {
+    out->in_order = fr_finding_is_ordered(&finding);
+    if (status != OVSTAGE_OK)
         (void)snprintf(text, text_bytes, "no memory to find the prims that match (%zu so far)",
-                       out->count);
-        fr_matches_release(stage, out);
+                       out->matches.count);
+    return status;
+}
+
+/* Those whose values on devices do not do go. The values come in the order of the matches. */
+static void fr_found_judge(const fr_stage *stage, fr_found *found)
+{
+    fr_matches *matches = &found->matches;
+    const fr_away *away = &found->away;
+    size_t kept = 0, next = 0;
+    for (size_t m = 0; m < matches->count; m++) {
+        bool holds = true;
+        for (; next < away->count && away->values[next].match == m; next++)
+            holds = holds && fr_value_holds(away->values[next].test, stage->dictionary,
+                                            fr_away_row(away, &away->values[next]), 1);
+        if (holds)
+            matches->prims[kept++] = matches->prims[m];
     }
+    matches->count = kept;
+}
+
+ovstage_api_status_t fr_filter_settle(fr_stage *stage, fr_found *found, char *text,
+                                      size_t text_bytes)
+{
+    if (found->away.count > 0)
+        fr_found_judge(stage, found);
+    ovstage_api_status_t status =
+        found->in_order ? OVSTAGE_OK : fr_matches_order(stage, &found->matches);
+    if (status != OVSTAGE_OK)
+        (void)snprintf(text, text_bytes, "no memory to find the prims that match (%zu so far)",
+                       found->matches.count);
     return status;
 }

@@ -232,6 +232,11 @@ static bool fr_predicate_value(const fr_judged *judged, const fr_predicate *pred
     fr_latest latest;
     if (!test || !fr_latest_read(column, prim, written, &latest))
         return false;
+    if (latest.away) {
+        (void)fr_away_add(judged->away, judged->match, test, &latest); /* who goes on asks whether
+                                                                          there was memory */
+        return true;
+    }
     bool holds = fr_value_holds(test, stage->dictionary, latest.elements, latest.count);
     fr_latest_release(stage->store->buffers, &latest);
     return holds;

@@ -117,7 +117,7 @@ static fr_query_result *fr_query_result_make(fr_stage *stage, const fr_query *qu
     bool asked = query->filter && query->filter->attribute_count > 0;
     size_t capacity =
         asked ? query->filter->attribute_count : fr_store_attribute_count(stage->store);
-    fr_judged judged = {stage, NULL};
+    fr_judged judged = {.stage = stage};
     fr_query_bits bits;
     if (!fr_query_bits_make(stage, query, &bits))
         return NULL;

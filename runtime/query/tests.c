@@ -56,10 +56,10 @@ static ovstage_api_status_t fr_tests_predicate(fr_stage *stage, fr_tests *tests,
     size_t first = tests->count;
     for (const fr_column *column = fr_column_first(predicate->attribute); column;
          column = column->next) {
-        if (fr_column_device(column)) {
+        if (column->schema.is_array && fr_column_device(column)) {
             (void)snprintf(
                 text, text_bytes,
-                "a filter by values that lie on a device: not supported by this library");
+                "a filter by arrays that lie on a device: not supported by this library");
             return OVSTAGE_ERROR_NOT_SUPPORTED;
         }
         if (!fr_tests_add(stage, tests, predicate, column)) {

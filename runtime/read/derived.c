@@ -131,7 +131,7 @@ static bool fr_derived_row(const fr_judged *judged, fr_derived *derived, fr_rese
 
 static bool fr_derived_fill(fr_derived *derived, const fr_read *read, fr_reserved reserved)
 {
-    const fr_judged judged = {read->stage, NULL};
+    const fr_judged judged = {.stage = read->stage};
     const fr_query *query = read->query;
     int64_t *shapes =
         derived->is_array ? (int64_t *)(void *)(derived->tensors + derived->row_capacity) : NULL;

@@ -24,10 +24,16 @@ static bool fr_latest_busy(const fr_touched *touched)
 }
 
 /* The same. */
-static void fr_latest_take(const fr_column *column, const fr_buffer *buffer, uint32_t row,
-                           fr_latest *out)
+static void fr_latest_take(const fr_column *column, fr_buffer *buffer, uint32_t row, fr_latest *out)
 {
-    out->payload = NULL;
+    out->payload = out->away = NULL;
+    if (buffer->is_placed) {
+        out->elements = NULL;
+        out->away = buffer;
+        out->away_row = row;
+        fr_buffer_retain(buffer);
+        return;
+    }
     if (!buffer->holds_slices) {
         memcpy(out->row, buffer->data + (size_t)row * column->row_bytes, column->row_bytes);
         out->elements = out->row;
@@ -35,10 +41,11 @@ static void fr_latest_take(const fr_column *column, const fr_buffer *buffer, uin
         return;
     }
     const fr_slice *slice = &fr_slices_of(buffer)[row];
-    out->payload = slice->payload;
-    out->elements = slice->payload ? slice->payload->data + slice->offset_bytes : NULL;
-    out->count = slice->count;
-    if (slice->payload)
+    bool is_here = slice->payload && !slice->payload->is_placed;
+    out->payload = is_here ? slice->payload : NULL;
+    out->elements = is_here ? slice->payload->data + slice->offset_bytes : NULL;
+    out->count = is_here ? slice->count : 0;
+    if (is_here)
         fr_buffer_retain(slice->payload);
 }
 
@@ -117,8 +124,9 @@ static fr_latest_look fr_latest_at(fr_column *column, uint32_t prim, uint64_t or
 
 bool fr_latest_read(fr_column *column, uint32_t prim, uint64_t written, fr_latest *out)
 {
-    /* Of a column that got its first values on a device since its query began nothing is seen. */
-    if (column->row_bytes > FR_LATEST_ROW_BYTES || fr_column_device(column))
+    /* Of arrays that have come to lie on a device since the query began nothing is seen. */
+    if (column->row_bytes > FR_LATEST_ROW_BYTES ||
+        (column->schema.is_array && fr_column_device(column)))
         return false;
     fr_latest_look look = fr_latest_at(column, prim, written, out);
     while (look == FR_LATEST_BUSY) {
@@ -132,4 +140,5 @@ bool fr_latest_read(fr_column *column, uint32_t prim, uint64_t written, fr_lates
 void fr_latest_release(fr_buffers *buffers, fr_latest *latest)
 {
     fr_buffer_release(buffers, latest->payload);
+    fr_buffer_release(buffers, latest->away);
 }

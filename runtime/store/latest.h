@@ -5,7 +5,8 @@
  * the others.
  *
  * Threads: any. Progress: waits for an op that runs, never for one that is pending; else short
- * locks. Memory: none; of an array the payload that it lies in is held. */
+ * locks. Memory: none; of an array the payload that it lies in is held, and so is one on a device.
+ */
 #ifndef FR_RUNTIME_STORE_LATEST_H
 #define FR_RUNTIME_STORE_LATEST_H
 
@@ -18,6 +19,8 @@ typedef struct fr_latest {
     const unsigned char *elements;
     uint64_t count;     /* 1 when it is no array */
     fr_buffer *payload; /* of an array, held; NULL: none */
+    fr_buffer *away;    /* held: it is that row of a payload on a device, and not here; or NULL */
+    uint32_t away_row;
     _Alignas(16) unsigned char row[FR_LATEST_ROW_BYTES];
 } fr_latest;
 

@@ -1,5 +1,8 @@
 // Rows that are wanted otherwise than they lie, and rows that go from the host to a device.
+#include <thread>
+
 #include "tests/placement/rows_fixture.h"
+#include "tests/support/filters.h"
 
 extern "C" size_t fr_staging_limit_bytes(void); // runtime/device/staging.h, which is C
 
@@ -239,6 +242,103 @@ TEST_P(Mixing, GroupsThatAreKeptAreNoPinnedMemory)
     }
     for (const ovstage_read_group_t &group : kept)
         EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+}
+
+// Rows of the host to a column on a device.
+static void WriteFromHost(const client::Stage &stage, ovstage_query_handle_t query,
+                          ovx_token_t attribute, uint64_t ordinal, std::vector<float> values,
+                          ovstage_placement_t placement)
+{
+    int64_t count = static_cast<int64_t>(values.size());
+    DLTensor tensor{values.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    stage.finish(ovstage_write_attribute_on_device(stage.instance, query,
+                                                   ovx_string_or_token_t{attribute, {}}, ordinal,
+                                                   data, OVSTAGE_PRIM_MODE_UPSERT, &placement));
+}
+
+static bool IsDone(const client::Stage &stage, ovstage_enqueue_result_t sent)
+{
+    ovstage_op_wait_result_t outcome = {};
+    return ovstage_wait_op(stage.instance, sent.op_index, 0, &outcome) == OVSTAGE_OK;
+}
+
+static std::vector<std::string> FoundBy(const client::Stage &stage, ovstage_query_handle_t query)
+{
+    std::vector<std::string> paths = client::found(stage, query).paths;
+    stage.finish(ovstage_release_query(stage.instance, query));
+    return paths;
+}
+
+// A filter sees the newest values that lie on devices, sealed or not, when they are written.
+TEST_P(Mixing, FiltersByValuesOnDevices)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(workers);
+        const std::vector<uint32_t> some = {3, 4, 11, 17};
+        ovstage_query_handle_t query = stage.query(20), part = stage.query(Paths("P", some));
+        ovx_token_t values = stage.token("values"), host = stage.token("host"),
+                    other = stage.token("other");
+        WriteFromDevice(stage, query, values, 1, 20, 100);
+        std::vector<float> on_host;
+        for (uint32_t k = 0; k < 20; k++)
+            on_host.push_back(static_cast<float>(k % 2));
+        stage.finish(stage.write(query, host, 1, on_host));
+        WriteFromHost(stage, query, other, 1, on_host, Place(nullptr, nullptr, 1));
+        stage.finish(stage.seal(1));
+        fr_cu_stream stalled = Stream("stalled producer");
+        fr_cu_device_ptr data = Memory(4 * sizeof(float), "late source");
+        ovstage_placement_t late = Place(nullptr, Event());
+        fr_sim_hold(stalled, true);
+        Produce(stalled, data, 4, 500);
+        stage.finish(Write(stage, part, values, 2, data, 4, {Handle(stalled), 0}, &late));
+        ovstage_query_handle_t large = 0, both = 0;
+        ovstage_enqueue_result_t first = client::submit(
+                                     stage, {{"values", OVSTAGE_FILTER_OP_GE, {"501"}}}, &large),
+                                 second = client::submit(stage,
+                                                         {{"values", OVSTAGE_FILTER_OP_LT, {"104"}},
+                                                          {"host", OVSTAGE_FILTER_OP_IN, {"0"}},
+                                                          {"other", OVSTAGE_FILTER_OP_LE, {"0.5"}}},
+                                                         &both);
+        for (uint32_t look = 0; look < 4; look++)
+            EXPECT_FALSE(IsDone(stage, first));
+        EXPECT_FALSE(IsDone(stage, second));
+        // It holds up nobody: other ordinals, and filters by what is written.
+        WriteFromDevice(stage, query, stage.token("more"), 7, 20, 0);
+        EXPECT_EQ(client::find(stage, {{"other", OVSTAGE_FILTER_OP_GT, {"0"}}}).size(), 10u);
+        EXPECT_EQ(client::find(stage, {{"more", OVSTAGE_FILTER_OP_LT, {"2"}}}), Paths("P", {0, 1}));
+        fr_sim_hold(stalled, false);
+        stage.finish(second);
+        stage.finish(first);
+        EXPECT_EQ(FoundBy(stage, large), Paths("P", {11, 17, 4})); // in path order
+        EXPECT_EQ(FoundBy(stage, both), Paths("P", {0, 2}));
+        stage.finish(stage.seal(2));
+        EXPECT_EQ(client::find(stage, {{"values", OVSTAGE_FILTER_OP_IN, {"500", "119", "103"}}}),
+                  Paths("P", {19, 3}));
+    }
+}
+
+// One that waits for values is dropped with its instance.
+TEST_P(Mixing, AFilterThatWaitsIsDropped)
+{
+    for (uint32_t workers : {0u, 1u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3), found = 0;
+        ovx_token_t values = stage.token("values");
+        fr_cu_stream stalled = Stream("stalled producer");
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "late source");
+        ovstage_placement_t late = Place(nullptr, Event());
+        fr_sim_hold(stalled, true);
+        Produce(stalled, data, 3, 500);
+        stage.finish(Write(stage, query, values, 2, data, 3, {Handle(stalled), 0}, &late));
+        EXPECT_FALSE(IsDone(
+            stage, client::submit(stage, {{"values", OVSTAGE_FILTER_OP_GE, {"1"}}}, &found)));
+        std::thread ends([&] { fr_sim_hold(stalled, false); });
+        stage.destroy();
+        ends.join();
+    }
 }
 
 PLACEMENT_ORDERS(Mixing);

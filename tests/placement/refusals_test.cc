@@ -196,19 +196,8 @@ TEST_P(Refusals, NewKeysThatMeetOthers)
 TEST_P(Refusals, WhatLooksAtValues)
 {
     WriteAndSeal();
-    // A filter by values.
-    std::string one = "1", copy = "/Copy";
-    ovx_string_t value = client::text(one);
-    ovstage_predicate_t predicate = {};
-    predicate.attribute = ovx_string_or_token_t{attribute, {}};
-    predicate.op = OVSTAGE_FILTER_OP_IN;
-    predicate.values = &value;
-    predicate.value_count = 1;
-    ovstage_filter_t filter = {&predicate, 1};
-    ovstage_query_handle_t found = 0;
-    ovstage_enqueue_result_t asked = ovstage_query(stage->instance, &filter, nullptr, 0, &found);
-    Fails(asked, "values that lie on a device");
     // A clone of its prims.
+    std::string copy = "/Copy";
     ovx_string_t target = client::text(copy);
     std::string from = "/P/0";
     Fails(ovstage_clone(stage->instance, client::text(from), &target, 1, 3), "lies on a device");

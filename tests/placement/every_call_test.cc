@@ -3,7 +3,6 @@
 //
 // Loading the driver is left out: a process does that once (tests/cuda/loader_test.cc).
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <map>
 
@@ -344,10 +343,8 @@ TEST_P(EveryCall, FailsOnce)
         for (const char *name : calls)
             EXPECT_GT(fr_sim_calls(name), 0u) << name;
     }
-    // All of them where nothing slows the stage down.
-    const uint64_t step = std::getenv("FR_SYSTEMATIC_RUNS") ? 7 * parts : parts;
     uint64_t k = GetParam().seed;
-    for (bool struck = true; struck; k += step) {
+    for (bool struck = true; struck; k += PartStep(parts)) {
         uint64_t alive = fr_sim_check_leaks(false);
         ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
         {
@@ -369,16 +366,6 @@ TEST_P(EveryCall, FailsOnce)
     EXPECT_GT(k, 500u);
 }
 
-// In one order, in which nothing runs before somebody asks for it; a part of the calls in each
-// simulation, since that keeps what it knows of the streams of all stages.
-std::vector<Order> Parts()
-{
-    std::vector<Order> all;
-    for (uint64_t part = 1; part <= parts; part++)
-        all.push_back({"part" + std::to_string(part), FR_SIM_LAZY, part});
-    return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Orders, EveryCall, ::testing::ValuesIn(Parts()), OrderName);
+INSTANTIATE_TEST_SUITE_P(Orders, EveryCall, ::testing::ValuesIn(Parts(parts)), OrderName);
 
 } // namespace

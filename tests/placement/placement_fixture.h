@@ -3,6 +3,8 @@
 #ifndef FR_TESTS_PLACEMENT_FIXTURE_H
 #define FR_TESTS_PLACEMENT_FIXTURE_H
 
+#include <cstdlib>
+
 #include <ovstage/ovstage_api/experimental/ovstage_placement_extension.h>
 
 #include "cuda/process.h"
@@ -250,6 +252,23 @@ class PlacementTest : public ::testing::TestWithParam<Order>
     uint64_t alive_ = 0, made_ = 0;
     int32_t current_ = 0; // the device
 };
+
+// For what makes each of some hundred calls fail, the k-th from k = seed on in steps: in one order,
+// in which nothing runs before somebody asks for it; a part of the calls in each simulation, since
+// that keeps what it knows of the streams of all stages. All of them where nothing slows the stage
+// down.
+inline std::vector<Order> Parts(uint64_t count)
+{
+    std::vector<Order> parts;
+    for (uint64_t part = 1; part <= count; part++)
+        parts.push_back({"part" + std::to_string(part), FR_SIM_LAZY, part});
+    return parts;
+}
+
+inline uint64_t PartStep(uint64_t count)
+{
+    return std::getenv("FR_SYSTEMATIC_RUNS") ? 7 * count : count;
+}
 
 #define PLACEMENT_ORDERS(suite) \
     INSTANTIATE_TEST_SUITE_P(Orders, suite, ::testing::ValuesIn(Orders()), OrderName)

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/placement/rows_fixture.h"
+#include "tests/support/filters.h"
 
 namespace
 {
@@ -204,12 +205,29 @@ class EveryCall : public RowsTest
         return good;
     }
 
+    // A filter by what lies there finds what it must, or fails.
+    bool TryFilter(const client::Stage &stage)
+    {
+        ovstage_query_handle_t made = 0;
+        bool good =
+            Op(stage, client::submit(stage, {{"device", OVSTAGE_FILTER_OP_GE, {"2000"}}}, &made));
+        if (good) {
+            EXPECT_EQ(client::found(stage, made).paths.size(),
+                      static_cast<size_t>(
+                          std::count_if(wanted_.begin(), wanted_.end(),
+                                        [](const auto &entry) { return entry.second >= 2000; })));
+        }
+        EXPECT_TRUE(Op(stage, ovstage_release_query(stage.instance, made)));
+        return good;
+    }
+
     bool ReadAll(const client::Stage &stage, uint64_t ordinal)
     {
         ovx_token_t column = OnDevice(stage);
         ovstage_placement_t here = Place(nullptr, event_), complete = Place(nullptr, nullptr),
                             in_own = Place(consumer_, event_), other = Place(nullptr, nullptr, 1);
-        bool good = TryRead(stage, all_, column, {0, ordinal, false}, &here);
+        bool good = TryFilter(stage);
+        good = TryRead(stage, all_, column, {0, ordinal, false}, &here) && good;
         good = TryRead(stage, turned_, column, {0, ordinal, false}, &in_own) && good;
         good = TryRead(stage, turned_, column, {0, ordinal, false}, &complete) && good;
         good = TryRead(stage, all_, column, {ordinal - 1, ordinal, true}, &here) && good;

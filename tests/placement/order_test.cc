@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "tests/placement/placement_fixture.h"
+#include "tests/support/filters.h"
 
 namespace
 {
@@ -473,6 +474,31 @@ TEST_P(DeviceOrder, AParkedLaneGoesOnBesideAnotherInstance)
     for (auto write : late.writes)
         stage.finish(write);
     waits.join();
+}
+
+// What a filter looks at is brought in a stream as well.
+TEST_P(DeviceOrder, AFilterParksForAStream)
+{
+    for (uint32_t workers : {0u, 1u}) {
+        client::Stage stage(workers);
+        Stalled late = Stall(stage, stage.query(3), stage.token("values"), 32);
+        ovstage_query_handle_t found = 0;
+        ovstage_enqueue_result_t sent =
+            client::submit(stage, {{"values", OVSTAGE_FILTER_OP_GT, {"3"}}}, &found);
+        for (uint32_t look = 0; look < 4; look++)
+            EXPECT_FALSE(IsDone(stage, sent));
+        fr_sim_hold(late.producers[0], false); // not what it looks at
+        for (uint64_t k = 0; k < 32; k += 2)
+            stage.finish(late.writes[k]);
+        for (uint32_t look = 0; look < 4; look++)
+            EXPECT_FALSE(IsDone(stage, sent));
+        fr_sim_hold(late.producers[1], false);
+        stage.finish(sent);
+        EXPECT_EQ(client::found(stage, found).paths, std::vector<std::string>{"/P/2"});
+        for (uint64_t k = 1; k < 32; k += 2)
+            stage.finish(late.writes[k]);
+        stage.finish(ovstage_release_query(stage.instance, found));
+    }
 }
 
 // Destroying ends those that are parked as well.

@@ -245,6 +245,8 @@ bool fr_store_write_place(fr_write_plan *out, fr_write_source *from, fr_device_r
     const fr_plan *plan = (const fr_plan *)(const void *)out->state;
     const fr_row_source *rows = plan->source;
     fr_placing_source source;
+    if (plan->target_count == 0)
+        return true; /* no element is selected, and of an array nothing is known then */
     if (plan->array)
         return fr_array_write_place(plan->array, from, plan->ordinal, run, fault);
         /* A session's own buffer, of which rows go to places of their own. */

@@ -260,6 +260,10 @@ TEST_P(Arrays, OtherDevicesAndTheHost)
         WriteBoth(stage, layout == Ragged::Views ? some : stage.query(Paths({3, 7, 5})), 3,
                   elsewhere);
     }
+    Ragged none = {{2, 1, 2}, 5000};
+    none.mask = {0};
+    none.source = 1;
+    WriteBoth(stage, some, 3, none);
     stage.finish(stage.seal(3));
     for (uint64_t ordinal : {1u, 2u, 3u}) {
         ExpectSameAt(stage, all, ordinal);
@@ -461,6 +465,7 @@ TEST_P(Arrays, AnyWrites)
     const uint32_t count = 6 + below(30);
     ovstage_query_handle_t all = stage.query(count);
     uint64_t sealed = 0;
+    WriteBoth(stage, stage.query(Paths({0})), 1, {{2}, 500}); // where the column lies
     for (uint32_t step = 0; step < 12; step++) {
         std::vector<uint32_t> numbers(count);
         for (uint32_t k = 0; k < count; k++)
@@ -478,7 +483,11 @@ TEST_P(Arrays, AnyWrites)
         if (numbers.size() > 32)
             ragged.mask.clear();
         ragged.from_host = below(3) == 0;
-        ragged.plain = step > 0 && below(4) == 0;
+        ragged.plain = below(4) == 0;
+        ragged.source = below(4) == 0;
+        ragged.place = below(4) == 0;
+        ragged.placed = below(4) != 0;
+        read_on = {static_cast<int32_t>(below(2))};
         ragged.with_event = below(2) == 0;
         if ((ragged.from_host || ragged.plain) && ragged.layout == Ragged::Apart)
             ragged.layout = Ragged::Views;

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/placement/placement_fixture.h"
+#include "tests/support/filters.h"
 
 namespace
 {
@@ -183,6 +184,34 @@ TEST_P(PlacementFaults, ADeviceThatFailsIsDeadAndTheStageIsNot)
     stage.finish(stage.write(query, other, 2, values));
     EXPECT_TRUE(Op(stage, stage.seal(2)));
     EXPECT_EQ(stage.read(query, other, 2), values);
+}
+
+// So do ops that are parked: lanes without a stream, and a filter whose values are not written yet.
+TEST_P(PlacementFaults, WhatIsParkedEndsWithItsDevice)
+{
+    reports_are_meant = true;
+    const uint32_t lanes = GetParam().seed % 2 == 0 ? 3 : 36;
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3), found = 0;
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream stalled = Stream("stalled producer");
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    fr_sim_hold(stalled, true);
+    Produce(stalled, data, 3, 1);
+    std::vector<ovstage_enqueue_result_t> sent;
+    for (uint32_t k = 0; k < lanes; k++) {
+        ovstage_placement_t placement = Place(nullptr, nullptr);
+        sent.push_back(
+            Write(stage, query, attribute, 1 + k, data, 3, {Handle(stalled), 0}, &placement));
+    }
+    sent.push_back(client::submit(stage, {{"values", OVSTAGE_FILTER_OP_GE, {"1"}}}, &found));
+    fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
+    fr_sim_hold(stalled, false);
+    for (auto op : sent)
+        (void)Op(stage, op);
+    const std::vector<float> values = {1, 2, 3};
+    stage.finish(stage.write(query, stage.token("host"), 100, values));
+    EXPECT_TRUE(Op(stage, stage.seal(100)));
 }
 
 PLACEMENT_ORDERS(PlacementFaults);

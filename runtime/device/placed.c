@@ -50,18 +50,22 @@ void fr_placed_dispose(fr_placed *placed)
 /* --- replicas --------------------------------------------------------------------------------- */
 
 /* With the lock held. */
-static fr_placed *fr_placed_find_replica(const fr_placed *placed, const fr_opened *opened)
+static fr_placed *fr_placed_find_replica(const fr_placed *placed, const fr_opened *opened,
+                                         size_t size_bytes)
 {
     fr_placed *found = placed->replicas;
-    while (found && found->opened != opened)
+#ifdef FR_MUTATE_DEVICE_REPLICA_IS_SHORT
+    size_bytes = 0;
+#endif
+    while (found && (found->opened != opened || found->size_bytes < size_bytes))
         found = found->next_replica;
     return found;
 }
 
-fr_placed *fr_placed_replica(fr_placed *placed, const fr_opened *opened)
+fr_placed *fr_placed_replica(fr_placed *placed, const fr_opened *opened, size_t size_bytes)
 {
     fr_mutex_lock(&placed->lock);
-    fr_placed *found = fr_placed_find_replica(placed, opened);
+    fr_placed *found = fr_placed_find_replica(placed, opened, size_bytes);
     if (found)
         (void)fr_add_relaxed(&found->references, 1);
     fr_mutex_unlock(&placed->lock);
@@ -84,7 +88,7 @@ void fr_placed_add_replica(fr_placed *placed, fr_placed *copy)
     if (!fr_placed_has_room(copy))
         return;
     fr_mutex_lock(&placed->lock);
-    bool first = !fr_placed_find_replica(placed, copy->opened);
+    bool first = !fr_placed_find_replica(placed, copy->opened, copy->size_bytes);
     if (first) {
         (void)fr_add_relaxed(&copy->references, 1);
         copy->is_replica = true;

@@ -42,9 +42,11 @@ typedef struct fr_placed {
 fr_placed *fr_placed_make(fr_opened *opened, size_t size_bytes, fr_device_fault *fault);
 /* One reference less. No call of the table. */
 void fr_placed_dispose(fr_placed *placed);
-/* Of a payload that is written, on that device: a reference, or NULL: there is none. */
-fr_placed *fr_placed_replica(fr_placed *placed, const fr_opened *opened);
-/* Such a copy, whose write is recorded, for the next readers, if there is room for one more. */
+/* Of a payload that is written, its leading bytes on that device: a reference, or NULL: there is no
+ * copy of as many. */
+fr_placed *fr_placed_replica(fr_placed *placed, const fr_opened *opened, size_t size_bytes);
+/* Such a copy, whose write is recorded, for the next readers, if there is room for one more, and
+ * none as long. */
 void fr_placed_add_replica(fr_placed *placed, fr_placed *copy);
 
 /* Room for one more reader. False without memory. */

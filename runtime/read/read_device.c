@@ -279,7 +279,7 @@ static void fr_read_find_replicas(fr_read *read)
         fr_read_part *part = &read->result.parts[p];
         if (part->is_delete || !part->placed || part->device == read->device)
             continue;
-        fr_placed *replica = fr_placed_replica(part->placed, read->device);
+        fr_placed *replica = fr_placed_replica(part->placed, read->device, part->data_bytes);
         if (!replica)
             continue;
         part->own = part->placed = replica;

@@ -325,6 +325,26 @@ TEST_P(Devices, ABatchFromSeveral)
     }
 }
 
+// Nor does who reads all rows take a copy of the first ones.
+TEST_P(Devices, ACopyOfSomeRowsIsNoneOfAll)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3), first = stage.query(Paths({0}));
+    MakeCurrent(0);
+    fr_cu_stream producer = Stream("producer");
+    stage.finish(WriteOnDevice(stage, query, 1, {{3}, {}, 10}, producer));
+    stage.finish(stage.seal(1));
+    MakeCurrent(1);
+    for (int k = 0; k < 2; k++) {
+        ovstage_placement_t placement = Place(nullptr, Event(), 1);
+        auto one = ReadGroups(stage, first, OnDevice(stage), {0, 1, false}, &placement);
+        EXPECT_EQ(one[0].values, (std::vector<float>{10}));
+        auto all = ReadGroups(stage, query, OnDevice(stage), {0, 1, false}, &placement);
+        EXPECT_EQ(all[0].values, (std::vector<float>{10, 11, 12}));
+    }
+    MakeCurrent(0);
+}
+
 // What a write of no prims waits for lies where its rows would.
 TEST_P(Devices, AWriteOfNothingFromAnotherDevice)
 {

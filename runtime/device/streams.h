@@ -46,6 +46,15 @@ static inline uint64_t fr_streams_lane_of_reads(uint64_t ordinal)
 {
     return ~ordinal;
 }
+/* The same of reads that wait themselves: those that do not must not come behind them. */
+static inline uint64_t fr_streams_lane_of_stalled_reads(uint64_t ordinal)
+{
+#ifdef FR_MUTATE_DEVICE_READS_STALL_EACH_OTHER
+    return fr_streams_lane_of_reads(ordinal);
+#else
+    return ~ordinal ^ UINT64_C(1) << 62;
+#endif
+}
 /* Seals put in here what waits for no producer: in the lane of an ordinal it would come behind what
  * other columns wait for there. No ordinal in use is as high; one that is shares the streams. */
 static inline uint64_t fr_streams_lane_of_seals(uint64_t ordinal)

@@ -205,13 +205,14 @@ static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *
 static bool fr_read_begin(const fr_read *read, fr_opened *device, uintptr_t client_stream,
                           fr_device_run *run, fr_device_fault *fault)
 {
+    fr_stream_kind kind = fr_read_stream_kind(read, device);
 #ifdef FR_MUTATE_DEVICE_READS_IN_THE_LANE
     uint64_t lane = read->bounds.end;
 #else
-    uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
+    uint64_t lane = kind == FR_STREAM_STALLED ? fr_streams_lane_of_stalled_reads(read->bounds.end)
+                                              : fr_streams_lane_of_reads(read->bounds.end);
 #endif
-    return fr_device_run_begin_in(run, device, fr_read_stream_kind(read, device), client_stream,
-                                  lane, NULL, fault);
+    return fr_device_run_begin_in(run, device, kind, client_stream, lane, NULL, fault);
 }
 
 /* --- on the device that the client has named -------------------------------------------------- */

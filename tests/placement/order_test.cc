@@ -250,6 +250,41 @@ TEST_P(DeviceOrder, AStalledProducerHoldsUpNoOtherReads)
     stage.finish(ovstage_release_read(stage.instance, read));
 }
 
+// Nor does a read of it, which waits itself, hold up others of its ordinal.
+TEST_P(DeviceOrder, AReadThatWaitsHoldsUpNoOtherReads)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3),
+                           turned = stage.query(std::vector<std::string>{"/P/2", "/P/1", "/P/0"});
+    ovx_token_t attribute = stage.token("values"), late_attribute = stage.token("late");
+    fr_cu_stream stalled = Stream("stalled producer"), producer = Stream("producer");
+    fr_cu_event written = Event(), late_written = Event(), readable = Event(), late = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, written),
+                        late_placement = Place(nullptr, late_written),
+                        read_placement = Place(nullptr, readable), late_read = Place(nullptr, late);
+    Produce(producer, data, 3, 2);
+    FR_SIM_OK(cu->cuStreamSynchronize(producer));
+    stage.finish(Write(stage, query, attribute, 1, data, 3, {0, 0}, &placement));
+    FR_SIM_OK(cu->cuEventSynchronize(written));
+    fr_sim_hold(stalled, true);
+    fr_cu_device_ptr late_data = Memory(3 * sizeof(float), "late source");
+    Produce(stalled, late_data, 3, 1);
+    stage.finish(Write(stage, query, late_attribute, 2, late_data, 3, {Handle(stalled), 0},
+                       &late_placement));
+    stage.finish(stage.seal(2));
+    // Both gather rows into memory of their own.
+    ovstage_read_handle_t reads[2] = {};
+    stage.finish(Read(stage, turned, late_attribute, 2, &late_read, &reads[0]));
+    stage.finish(Read(stage, turned, attribute, 2, &read_placement, &reads[1]));
+    EXPECT_FALSE(fr_sim_drain());
+    EXPECT_EQ(cu->cuEventQuery(late), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    EXPECT_EQ(cu->cuEventQuery(readable), 0u);
+    fr_sim_hold(stalled, false);
+    for (ovstage_read_handle_t read : reads)
+        stage.finish(ovstage_release_read(stage.instance, read));
+}
+
 // Who waits for an event that several have recorded has waited for all of them (D21). What each of
 // them puts into streams later does not.
 TEST_P(DeviceOrder, RecordsOfOneEventComeAfterEachOther)

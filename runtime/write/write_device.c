@@ -312,9 +312,14 @@ static void fr_write_hold_tensor(fr_device_write *device, struct DLManagedTensor
     fr_write_hold_end(&hold->call);
 }
 
+/* What the host has was read in the op, which lets go of it (D10). */
 static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
 {
-    if (entry->mapped)
+    bool was_read = entry->from_host;
+#ifdef FR_MUTATE_DEVICE_HOLDS_HOST_ROWS
+    was_read = false;
+#endif
+    if (entry->mapped || was_read)
         return;
     fr_write_hold_tensor(device, &entry->managed, fence);
     for (uint32_t t = 0; entry->schema.is_array && t < entry->array->tensor_count; t++)

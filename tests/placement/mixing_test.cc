@@ -162,6 +162,28 @@ TEST_P(Mixing, RowsOfTheHostGoToADevice)
     EXPECT_EQ(ReadValues(stage, query, attribute, 1), (std::vector<float>{4, 3, 2, 1}));
 }
 
+// Its deleter has run when the op is complete, whatever the device still has to do (D10).
+TEST_P(Mixing, ATensorOfTheHostIsLetGoOfWhenItIsRead)
+{
+    static int deleted;
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    fr_cu_stream held = Stream("held");
+    ovstage_placement_t placement = Place(held, Event());
+    std::vector<float> values = {1, 2, 3};
+    ManagedSource source(
+        0, [](DLManagedTensorVersioned *) { deleted++; }, 0);
+    source.managed.dl_tensor.device = {kDLCPU, 0};
+    source.managed.dl_tensor.data = values.data();
+    fr_sim_hold(held, true);
+    deleted = 0;
+    stage.finish(ovstage_write_attribute_on_device(
+        stage.instance, query, ovx_string_or_token_t{stage.token("values"), {}}, 1, source.data,
+        OVSTAGE_PRIM_MODE_UPSERT, &placement));
+    EXPECT_EQ(deleted, 1);
+    fr_sim_hold(held, false);
+}
+
 // Several are on their way at one time.
 TEST_P(Mixing, RowsThatAreStagedStayUntilTheyAreThere)
 {

@@ -96,19 +96,13 @@ void Devices::open(int number)
        "cuModuleLoadDataEx");
     ok(cu_->cuModuleGetFunction(&made.give, module, "model_give"), "cuModuleGetFunction");
     ok(cu_->cuModuleGetFunction(&made.take, module, "model_take"), "cuModuleGetFunction");
-    for (int k = 0; k <= streams; k++) {
-        const std::string name = k < streams ? "client " + std::to_string(k) : "reader";
-        fr_cu_stream stream = nullptr;
-        ok(cu_->cuStreamCreateWithPriority(&stream, FR_CU_STREAM_NON_BLOCKING, 0),
-           "cuStreamCreate");
-        fr_sim_name_stream(stream, (name + " of " + std::to_string(number)).c_str());
-        if (k == streams) {
-            made.reader = stream;
-            continue;
-        }
-        made.streams.push_back(stream);
-        all_.push_back(stream);
+    const std::string of = " of " + std::to_string(number);
+    for (int k = 0; k < streams; k++) {
+        made.streams.push_back(stream("client " + std::to_string(k) + of));
+        all_.push_back(made.streams.back());
+        holders_.push_back(stream("holder " + std::to_string(k) + of));
     }
+    made.reader = stream("reader" + of);
     for (int k = 0; k < events; k++)
         made.events.push_back(event());
     devices_.push_back(made);
@@ -128,6 +122,14 @@ const Devices::Device &Devices::enter(int pick) const
     return device;
 }
 
+fr_cu_stream Devices::stream(const std::string &name) const
+{
+    fr_cu_stream made = nullptr;
+    ok(cu_->cuStreamCreateWithPriority(&made, FR_CU_STREAM_NON_BLOCKING, 0), "cuStreamCreate");
+    fr_sim_name_stream(made, name.c_str());
+    return made;
+}
+
 fr_cu_event Devices::event() const
 {
     fr_cu_event made = nullptr;
@@ -135,9 +137,11 @@ fr_cu_event Devices::event() const
     return made;
 }
 
-fr_cu_event Devices::record(fr_cu_stream stream) const
+fr_cu_event Devices::record(fr_cu_stream stream)
 {
     fr_cu_event made = event();
+    if (marked_.count(stream) != 0)
+        marked_.insert(made);
     ok(cu_->cuEventRecord(made, stream), "cuEventRecord");
     return made;
 }
@@ -152,23 +156,34 @@ void Devices::copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr 
        "cuLaunchKernel");
 }
 
-void Devices::wait_for(fr_cu_stream stream, const Placing &placing) const
+fr_cu_event Devices::event_of(const Placing &placing) const
 {
-    if (placing.is_given && placing.event >= 0)
-        ok(cu_->cuStreamWaitEvent(
-               stream, number(number(devices_, placing.device).events, placing.event), 0),
-           "cuStreamWaitEvent");
+    if (!placing.is_given || placing.event < 0)
+        return nullptr;
+    return number(number(devices_, placing.device).events, placing.event);
+}
+
+fr_cu_stream Devices::stream_of(int device, int stream) const
+{
+    return stream < 0 ? nullptr : number(number(devices_, device).streams, stream);
+}
+
+void Devices::wait_for(fr_cu_stream stream, const Placing &placing)
+{
+    fr_cu_event event = event_of(placing);
+    if (!event)
+        return;
+    ok(cu_->cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
+    if (marked_.count(event) != 0)
+        marked_.insert(stream);
 }
 
 ovstage_placement_t Devices::placement(const Placing &placing) const
 {
-    const Device &device = number(devices_, placing.device);
     ovstage_placement_t made = OVSTAGE_PLACEMENT_INIT;
     made.device = {kDLCUDA, placing.device % count};
-    if (placing.stream >= 0)
-        made.stream = reinterpret_cast<uintptr_t>(number(device.streams, placing.stream));
-    if (placing.event >= 0)
-        made.availability_event = reinterpret_cast<uintptr_t>(number(device.events, placing.event));
+    made.stream = reinterpret_cast<uintptr_t>(stream_of(placing.device, placing.stream));
+    made.availability_event = reinterpret_cast<uintptr_t>(event_of(placing));
     return made;
 }
 
@@ -223,6 +238,8 @@ void Devices::scribble(fr_cu_device_ptr source, size_t size, int number_of_devic
     const auto has_address = [&](const Source &one) { return one.address == source; };
     const auto made = std::find_if(sources_.begin(), sources_.end(), has_address);
     ok(cu_->cuStreamWaitEvent(stream, made->produced, 0), "cuStreamWaitEvent");
+    if (marked_.count(made->produced) != 0)
+        marked_.insert(stream);
     sources_.push_back({0, nullptr, std::make_unique<Bytes>(size, uint8_t{0xEE})});
     copy(device.give, stream, source, *sources_.back().bytes, size);
 }
@@ -250,13 +267,18 @@ void Devices::wait_for_taken()
     taken_.clear();
 }
 
+// By a wait for a stream of its own that is held: what was put into it before goes on.
 void Devices::stall(uint32_t pick)
 {
-    fr_cu_stream stream = all_[pick % all_.size()];
-    if (std::find(stalled_.begin(), stalled_.end(), stream) != stalled_.end())
+    const size_t index = pick % all_.size();
+    if (std::find(stalled_.begin(), stalled_.end(), index) != stalled_.end())
         return;
-    stalled_.push_back(stream);
-    fr_sim_hold(stream, true);
+    enter(static_cast<int>(index / streams));
+    fr_sim_hold(holders_[index], true);
+    sources_.push_back({0, record(holders_[index]), nullptr});
+    ok(cu_->cuStreamWaitEvent(all_[index], sources_.back().produced, 0), "cuStreamWaitEvent");
+    stalled_.push_back(index);
+    marked_.insert(all_[index]);
 }
 
 void Devices::let_run(uint32_t pick)
@@ -264,14 +286,40 @@ void Devices::let_run(uint32_t pick)
     if (stalled_.empty())
         return;
     const auto at = static_cast<std::ptrdiff_t>(pick % stalled_.size());
-    fr_sim_hold(stalled_[static_cast<size_t>(at)], false);
+    fr_sim_hold(holders_[stalled_[static_cast<size_t>(at)]], false);
     stalled_.erase(stalled_.begin() + at);
+    if (stalled_.empty())
+        marked_.clear();
 }
 
 void Devices::let_all_run()
 {
     while (!stalled_.empty())
         let_run(static_cast<uint32_t>(random_()));
+}
+
+bool Devices::may_stall(const Step &step) const
+{
+    const auto is_marked = [&](const void *one) { return marked_.count(one) != 0; };
+    const Placing &placing = step.placing;
+    return is_marked(event_of(placing)) || is_marked(stream_of(placing.device, placing.stream)) ||
+           std::any_of(step.entries.begin(), step.entries.end(), [&](const EntryStep &entry) {
+               return entry.origin.on_device &&
+                      is_marked(stream_of(entry.origin.device, entry.origin.stream));
+           });
+}
+
+void Devices::mark(const Placing &placing)
+{
+    marked_.insert(event_of(placing));
+    marked_.insert(stream_of(placing.device, placing.stream));
+    marked_.erase(nullptr);
+}
+
+bool Devices::is_done(const Placing &placing) const
+{
+    enter(placing.device);
+    return cu_->cuEventQuery(event_of(placing)) == FR_CU_SUCCESS;
 }
 
 void Devices::finish()

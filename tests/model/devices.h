@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,13 @@ class Devices
     {
         return !stalled_.empty();
     }
+    // Whether what a step puts on devices may have to wait for a stream that stalls: it is marked
+    // what may, and so is what comes behind that.
+    bool may_stall(const Step &step) const;
+    void mark(const Placing &placing);
+    // Whether the event's record is done, when all has run that can run.
+    bool is_done(const Placing &placing) const;
+
     // All that the client has put into its streams is done.
     void finish();
     // When the instance is gone: what the simulator has to say, or nothing.
@@ -77,18 +85,23 @@ class Devices
     const fr_cuda_driver *cu_;
     std::mt19937_64 random_;
     std::vector<Device> devices_;
-    std::vector<fr_cu_stream> all_, stalled_;
+    std::vector<fr_cu_stream> all_, holders_;
+    std::vector<size_t> stalled_;   // of all_
+    std::set<const void *> marked_; // streams and events
     std::vector<Source> sources_;
     std::vector<std::shared_ptr<Taken>> taken_;
     uint64_t alive_ = 0;
 
     void open(int number);
     const Device &enter(int number) const;
+    fr_cu_stream stream(const std::string &name) const;
     fr_cu_event event() const;
-    fr_cu_event record(fr_cu_stream stream) const;
+    fr_cu_event record(fr_cu_stream stream);
     void copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address, Bytes &bytes,
               size_t size) const;
-    void wait_for(fr_cu_stream stream, const Placing &placing) const;
+    void wait_for(fr_cu_stream stream, const Placing &placing);
+    fr_cu_event event_of(const Placing &placing) const;
+    fr_cu_stream stream_of(int device, int stream) const;
 };
 
 } // namespace model

@@ -120,7 +120,7 @@ class Generator
     Origin origin(int device);
     bool names_device(const std::vector<int> &some) const;
     int some_device(int home);
-    void put_on_device(EntryStep &entry);
+    void put_on_devices(std::vector<EntryStep> &entries, uint32_t percent);
     void put_session_on_device(Step &step);
     bool place(Step &step);
     void add_placed(Step (Generator::*one)());

@@ -43,16 +43,19 @@ Origin Generator::origin(int device)
     return origin;
 }
 
-void Generator::put_on_device(EntryStep &entry)
+// Of attributes of devices, from some device.
+void Generator::put_on_devices(std::vector<EntryStep> &entries, uint32_t percent)
 {
-    // Whose pointer or device is refused goes by where a write is placed.
-    if (entry.defect == Defect::cuda_device || entry.defect == Defect::unknown_device)
-        entry.defect = Defect::negative_shape;
-    if (chance(25))
-        return; // rows of the host
-    entry.origin = origin(static_cast<int>(below(placed_devices)));
-    if (entry.owner == Owner::managed_copied)
-        entry.owner = Owner::managed;
+    for (EntryStep &entry : entries) {
+        // Whose pointer or device is refused goes by what the write is.
+        if (entry.defect == Defect::cuda_device || entry.defect == Defect::unknown_device)
+            entry.defect = Defect::negative_shape;
+        if (!is_home_device(program_, names[entry.name].attribute) || !chance(percent))
+            continue;
+        entry.origin = origin(static_cast<int>(below(placed_devices)));
+        if (entry.owner == Owner::managed_copied)
+            entry.owner = Owner::managed;
+    }
 }
 
 bool Generator::names_device(const std::vector<int> &some) const
@@ -70,7 +73,7 @@ int Generator::some_device(int home)
 void Generator::put_session_on_device(Step &step)
 {
     const int attribute = names[step.entries[0].name].attribute;
-    if (!is_home_device(program_, attribute))
+    if (!is_home_device(program_, attribute) || chance(20))
         return;
     step.placing = placing(some_device(program_.homes[static_cast<size_t>(attribute)]));
     step.entries[0].origin = origin(step.placing.device);
@@ -92,6 +95,10 @@ bool Generator::place(Step &step)
         put_session_on_device(step);
     if (step.what != Do::write || step.entries.empty())
         return true;
+    if (chance(20)) { // a plain one, whatever it writes
+        put_on_devices(step.entries, stalls_ ? 0 : 30);
+        return true;
+    }
     const EntryStep first = step.entries[0];
     step.entries.erase(std::remove_if(step.entries.begin(), step.entries.end(),
                                       [&](const EntryStep &entry) {
@@ -99,13 +106,14 @@ bool Generator::place(Step &step)
                                       }),
                        step.entries.end());
     const int attribute = names[first.name].attribute;
-    if (!is_home_device(program_, attribute))
+    if (!is_home_device(program_, attribute)) {
+        put_on_devices(step.entries, 0);
         return true;
+    }
     if (step.by_rows || step.mode > FLYRAIL_WRITE_INSERT)
         return false; // calls of our own have no placement
     step.placing = placing(some_device(program_.homes[static_cast<size_t>(attribute)]));
-    for (EntryStep &entry : step.entries)
-        put_on_device(entry);
+    put_on_devices(step.entries, 75);
     return true;
 }
 
@@ -155,7 +163,7 @@ Program Generator::make_placed()
     program_.prim_count = 1 + static_cast<int>(below(chance(85) ? 8 : chance(80) ? 80 : 400));
     single_schema_ = true;
     deletes_ = chance(50);
-    maps_ = chance(20);
+    maps_ = chance(40);
     structure_ = chance(20);
     snapshots_ = !stalls_ && chance(30);
     extended_ = chance(10);

@@ -354,6 +354,20 @@ bool Model::had_schema(int attribute, int prim, const Schema &schema, Ordinal or
     });
 }
 
+bool Model::is_written_by(int attribute, const std::function<bool(size_t op)> &is_one) const
+{
+    const auto number = static_cast<size_t>(attribute);
+    for (const auto *log : {&log_[number], &taken_back_[number]}) {
+        for (const auto &[prim, of_key] : *log) {
+            if (std::any_of(of_key.begin(), of_key.end(), [&](const Event &event) {
+                    return !event.value.is_delete && is_one(event.op);
+                }))
+                return true;
+        }
+    }
+    return false;
+}
+
 std::set<int> Model::prims_ever(int attribute) const
 {
     std::set<int> prims;

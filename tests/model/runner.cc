@@ -40,7 +40,7 @@ bool Runner::is_full(ovstage_api_status_t status) const
 void Runner::write(const Step &step)
 {
     const Finder known = known_of(step);
-    if (step.placing.is_given)
+    if (devices_)
         write_placed(step, known);
     else if (fits_a_query(step))
         write_fitted(fitted(step, client_.prims_of(step).size()), known);
@@ -93,7 +93,7 @@ void Runner::write_fitted(const Step &step, Finder known)
     if (must_refuse)
         fail("a write was accepted that must be refused with ", *refusable.begin());
     op->fails = verdict.status != OVSTAGE_OK;
-    op->on_device = step.placing.is_given && step.placing.event < 0;
+    op->on_device = waits_for_device(step);
     // Of no positions nothing is looked at.
     if (known == Finder::failed && !(step.by_rows && step.positions.empty()))
         inherit(*op, *finder_of(step));
@@ -102,7 +102,9 @@ void Runner::write_fitted(const Step &step, Finder known)
     by_id_[op->id] = op.get();
     ops_.push_back(std::move(op));
     quiet_ = false;
-    if (verdict.status == OVSTAGE_OK && step.placing.is_given && is_unsupported_there(entries)) {
+    if (devices_)
+        placed(*ops_.back(), step);
+    if (verdict.status == OVSTAGE_OK && is_unsupported_there(entries)) {
         verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
         verdict.authored = 0;
     }

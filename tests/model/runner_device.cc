@@ -13,6 +13,8 @@ namespace model
 bool Runner::have_places(const std::vector<Entry> &entries) const
 {
     return std::all_of(entries.begin(), entries.end(), [&](const Entry &entry) {
+        if (!is_home_device(program_, entry.attribute))
+            return true;
         const Ordinal sealed = executed_floors_[static_cast<size_t>(entry.attribute)];
         return std::all_of(entry.rows.begin(), entry.rows.end(), [&](const auto &row) {
             return model_.had_schema(entry.attribute, row.first, entry.schema, sealed);
@@ -20,9 +22,32 @@ bool Runner::have_places(const std::vector<Entry> &entries) const
     });
 }
 
+// Without an event it is complete when its rows have been read.
+bool Runner::waits_for_device(const Step &write)
+{
+    return write.placing.event < 0 &&
+           (write.placing.is_given ||
+            std::any_of(write.entries.begin(), write.entries.end(),
+                        [](const EntryStep &entry) { return entry.origin.on_device; }));
+}
+
+// A column is where its first write has put it: a plain one is done when that is certain.
+bool Runner::may_write_plainly(const Step &step) const
+{
+    const auto is_applied = [&](size_t op) { return ops_[op]->waited && !ops_[op]->fails; };
+    return step.placing.is_given ||
+           std::all_of(step.entries.begin(), step.entries.end(), [&](const EntryStep &entry) {
+               const int attribute = names[entry.name].attribute;
+               return !is_home_device(program_, attribute) || entry.origin.on_device ||
+                      model_.is_written_by(attribute, is_applied);
+           });
+}
+
 // Which of several entries is not supported could not be told.
 void Runner::write_placed(const Step &step, Finder known)
 {
+    if (!may_write_plainly(step))
+        return;
     Step some = step;
     if (!have_places(entries_of(step, client_.prims_of(step))))
         some.entries.resize(1);
@@ -96,10 +121,20 @@ void Runner::stall(const Step &step)
 {
     if (!devices_)
         return;
-    if (step.what == Do::stall)
-        devices_->stall(step.pick);
-    else
+    if (step.what == Do::let_run) {
         devices_->let_run(step.pick);
+        return;
+    }
+    if (!devices_->has_stalled()) {
+        stalled_attributes_.clear();
+        stalled_ordinals_.clear();
+        free_events_.clear();
+    }
+    devices_->stall(step.pick);
+    for (const auto &op : ops_) { // which come to the stream later
+        if (op->placed && !op->waited)
+            note_stalls(*op);
+    }
 }
 
 // So many may wait for producers in streams of the stage.
@@ -109,6 +144,59 @@ void Runner::count_stalled(const Step &step)
     stalled_for_ = devices_->has_stalled() ? stalled_for_ + step.placing.is_given : 0;
     if (stalled_for_ > most)
         devices_->let_all_run();
+}
+
+void Runner::placed(Op &op, const Step &step)
+{
+    const bool has_values =
+        std::any_of(step.entries.begin(), step.entries.end(), [&](const EntryStep &entry) {
+            return is_home_device(program_, names[entry.name].attribute);
+        });
+    if (!step.placing.is_given && !has_values)
+        return;
+    op.placed = std::make_unique<Step>(step);
+    for (EntryStep &entry : op.placed->entries)
+        entry.payload.clear();
+    note_stalls(op);
+}
+
+// A producer that stalls holds up what is behind it: its values, and work of its ordinal.
+void Runner::note_stalls(const Op &op)
+{
+    if (!devices_->has_stalled())
+        return;
+    const Step &step = *op.placed;
+    const bool writes = !step.entries.empty();
+    std::set<int> attributes = attributes_of(step);
+    for (const EntryStep &entry : step.entries)
+        attributes.insert(names[entry.name].attribute);
+    const auto stalls = [&](int attribute) { return stalled_attributes_.count(attribute) != 0; };
+    const std::pair<int, int> event = {step.placing.device, step.placing.event};
+    if (!devices_->may_stall(step) && std::none_of(attributes.begin(), attributes.end(), stalls) &&
+        !(writes && stalled_ordinals_.count(step.ordinal) != 0)) {
+        if (step.placing.event >= 0)
+            free_events_[event] = &op;
+        return;
+    }
+    free_events_.erase(event);
+    devices_->mark(step.placing);
+    if (!writes)
+        return;
+    stalled_attributes_.insert(attributes.begin(), attributes.end());
+    stalled_ordinals_.insert(step.ordinal);
+}
+
+// All other work has been done.
+void Runner::check_goes_on()
+{
+    if (!devices_ || !devices_->has_stalled())
+        return;
+    (void)fr_sim_drain();
+    for (const auto &[event, op] : free_events_) {
+        if (op->waited && !devices_->is_done({true, event.first, -1, event.second}))
+            fail("event ", event.second, " of device ", event.first, ", which op ", op->id,
+                 " has recorded, waits for a stream that stalls");
+    }
 }
 
 // --- groups ---

@@ -74,6 +74,8 @@ std::vector<Bytes> Client::fill(const ovstage_map_group_t &group, size_t count, 
 void Runner::map(const Step &step)
 {
     const Finder known = known_of(step);
+    if (!may_write_plainly(step))
+        return;
     if (fits_a_query(step))
         map_fitted(fitted(step, client_.prims_of(step).size()), known);
     else
@@ -178,7 +180,9 @@ bool Runner::commit(Session &session, bool ends)
     } else {
         Op &op = accepted(result, verdict.status != OVSTAGE_OK);
         op.on_device = step.placing.is_given && step.placing.event < 0;
-        if (step.placing.is_given && is_unsupported_there({session.entry})) {
+        if (devices_)
+            placed(op, step);
+        if (is_unsupported_there({session.entry})) {
             verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
             verdict.authored = 0;
         }

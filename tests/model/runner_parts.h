@@ -79,16 +79,18 @@ struct Op {
     std::set<size_t> roots;      // then: ops that failed by themselves
     std::set<size_t> causes;     // and all failed ones in between
     bool is_delete = false;
-    bool is_derived = false; // nothing is ordered with it: it must be seen to be complete
-    bool waited = false;     // it was seen to be complete
-    bool released = false;   // its id
-    bool on_device = false;  // it is complete when a device has done its work
-    std::string text;        // of its error
-    Placing placing;         // of a write
+    bool is_derived = false;      // nothing is ordered with it: it must be seen to be complete
+    bool waited = false;          // it was seen to be complete
+    bool released = false;        // its id
+    bool on_device = false;       // it is complete when a device has done its work
+    std::string text;             // of its error
+    Placing placing;              // of a write
+    std::unique_ptr<Step> placed; // what it does on devices, without the rows
     std::optional<size_t> task;
     std::vector<std::pair<int, Ordinal>> seals; // attributes whose floors it raises
     std::vector<std::unique_ptr<Payload>> payloads;
-    std::vector<std::pair<std::shared_ptr<Fate>, bool>> fates; // true: may be adopted
+    // true: may be adopted, or read by a device for longer.
+    std::vector<std::pair<std::shared_ptr<Fate>, bool>> fates;
 };
 
 // A row of a group.
@@ -394,6 +396,11 @@ class Runner
     std::vector<Ordinal> executed_floors_;                        // at least
     uint64_t segments_ = 0, moves_ = 0;
     uint32_t stalled_for_ = 0; // ops since a stream stalls
+    // What may wait for a stream that stalls: values of attributes, work of ordinals. And what may
+    // not: by device and event, the op that has recorded it last.
+    std::set<int> stalled_attributes_;
+    std::set<Ordinal> stalled_ordinals_;
+    std::map<std::pair<int, int>, const Op *> free_events_;
     uint64_t refused_keys_ = 0;
     std::unique_ptr<Devices> devices_; // there are none
     Client client_;                    // last: goes first, while payloads are still there
@@ -408,6 +415,8 @@ class Runner
     void write(const Step &step);
     void write_fitted(const Step &step, Finder known);
     void write_placed(const Step &step, Finder known);
+    static bool waits_for_device(const Step &write);
+    bool may_write_plainly(const Step &step) const;
     bool have_places(const std::vector<Entry> &entries) const;
     bool is_unsupported_there(const std::vector<Entry> &entries);
     std::vector<Bytes> fill_there(Session &session, uint32_t seed);
@@ -416,6 +425,9 @@ class Runner
     void let_go(bool awaits_device);
     void stall(const Step &step);
     void count_stalled(const Step &step);
+    void placed(Op &op, const Step &step);
+    void note_stalls(const Op &op);
+    void check_goes_on();
     void take(Held &held);
     void look_at(Held &held);
     void look_at_again(Held &held);

@@ -115,6 +115,8 @@ void Runner::read(const Step &step, const Snapshot *snapshot)
         const bool was_quiet = quiet_;
         Op &op = accepted(result, false);
         op.on_device = read.on_device;
+        if (devices_)
+            placed(op, step);
         op.may_fail = expectation.may_be_gone || expectation.may_violate ||
                       std::count(expectation.open.begin(), expectation.open.end(), true) != 0;
         if (expectation.must_fail)

@@ -40,8 +40,7 @@ void Runner::let_go_of_payloads(Op &op)
     for (auto &payload : op.payloads)
         payload->scribble_rows(op.placing);
     for (auto &[fate, adoptable] : op.fates) {
-        const bool may_be_read = adoptable || op.placing.is_given;
-        if (fate->deleted > 1 || (!may_be_read && fate->deleted != 1))
+        if (fate->deleted > 1 || (!adoptable && fate->deleted != 1))
             fail("op ", op.id, " is complete and a managed tensor was deleted ",
                  fate->deleted.load(), " times");
     }
@@ -168,6 +167,7 @@ void Runner::wait_all(uint32_t pick)
     for (int a = 0; a < attribute_count; a++)
         executed_floors_[static_cast<size_t>(a)] = model_.floor(a);
     quiet_ = true;
+    check_goes_on();
     let_taken_go();
 }
 

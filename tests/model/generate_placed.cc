@@ -82,7 +82,7 @@ void Generator::put_session_on_device(Step &step)
 // False: it cannot be done there.
 bool Generator::place(Step &step)
 {
-    if (!takes_devices(program_, step))
+    if (!takes_devices(step))
         return false;
     if (step.what == Do::read) {
         if (stalls_ && names_device(step.names) && !may_be_read_on_device(step.names, arrays_))

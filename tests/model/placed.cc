@@ -29,12 +29,6 @@ int home_of(const Program &program, int attribute)
     return is_home_device(program, attribute) ? program.homes[static_cast<size_t>(attribute)] : -1;
 }
 
-bool is_any_on_device(const Program &program, const std::vector<int> &some)
-{
-    return std::any_of(some.begin(), some.end(),
-                       [&](int name) { return is_home_device(program, names[name].attribute); });
-}
-
 } // namespace
 
 bool may_go_together(const Program &program, const EntryStep &first, const EntryStep &entry)
@@ -50,20 +44,9 @@ bool may_be_read_on_device(const std::vector<int> &some, const std::set<int> &ar
     });
 }
 
-bool takes_devices(const Program &program, const Step &step)
+bool takes_devices(const Step &step)
 {
-    switch (step.what) {
-    case Do::clone: // of all attributes
-        return false;
-    case Do::filter:
-        return std::all_of(step.predicates.begin(), step.predicates.end(),
-                           [&](const Predicate &predicate) {
-                               return predicate.op == OVSTAGE_FILTER_OP_HAS ||
-                                      !is_any_on_device(program, {predicate.name});
-                           });
-    default:
-        return true;
-    }
+    return step.what != Do::clone; // of all attributes
 }
 
 } // namespace model

@@ -24,7 +24,7 @@ bool may_go_together(const Program &program, const EntryStep &first, const Entry
 // These can be read on a device.
 bool may_be_read_on_device(const std::vector<int> &names, const std::set<int> &arrays);
 // The step is of a kind that takes what lies on devices, as far as it names that.
-bool takes_devices(const Program &program, const Step &step);
+bool takes_devices(const Step &step);
 
 } // namespace model
 

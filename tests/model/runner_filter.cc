@@ -193,6 +193,10 @@ void Runner::filter(const Step &step)
     const std::vector<int> wanted = client_.matching(step, model_);
     const bool was_quiet = quiet_, must_fail = must_be_refused(step, model_);
     Op &op = accepted(result, false);
+    op.on_device = std::any_of(step.predicates.begin(), step.predicates.end(),
+                               [&](const Predicate &predicate) {
+                                   return is_home_device(program_, names[predicate.name].attribute);
+                               });
     op.may_fail = may_be_refused(step, model_);
     if (step.later && op.may_fail == must_fail) {
         op.fails = must_fail;

@@ -68,6 +68,34 @@ bool fr_cuda_open(uint32_t index, fr_device **out, fr_device_fault *fault)
     return is_open;
 }
 
+bool fr_cuda_place_of_client(uintptr_t stream, int32_t *out, fr_device_fault *fault)
+{
+    *out = FR_PLACE_HOST;
+    if (fr_cuda_count(fault) == 0)
+        return false;
+    const fr_cuda_driver *driver = &process.library.driver;
+    fr_cu_stream handle = (fr_cu_stream)stream;
+    bool is_name =
+        stream == 0 || handle == FR_CU_STREAM_LEGACY || handle == FR_CU_STREAM_PER_THREAD;
+    fr_cu_context context = NULL, popped = NULL;
+    fr_cu_result result = driver->cuCtxGetCurrent(&context);
+    if (result != FR_CU_SUCCESS || !context)
+        return true; /* the driver answers no more to a thread without one */
+    if (!is_name && driver->cuStreamGetCtx(handle, &context) != FR_CU_SUCCESS) {
+        *fault = (fr_device_fault){.kind = FR_DEVICE_REFUSED};
+        (void)snprintf(fault->text, sizeof fault->text, "the driver knows no stream %#llx",
+                       (unsigned long long)stream);
+        return false;
+    }
+    fr_cu_device number = 0;
+    if (driver->cuCtxPushCurrent(context) != FR_CU_SUCCESS)
+        return true;
+    if (driver->cuCtxGetDevice(&number) == FR_CU_SUCCESS)
+        *out = number;
+    driver->cuCtxPopCurrent(&popped);
+    return true;
+}
+
 void fr_cuda_close(fr_device *device)
 {
     fr_mutex_lock_long(&process.lock);

@@ -27,6 +27,8 @@ bool fr_cuda_use_driver(const fr_cuda_driver *driver);
 
 /* For the table (cuda/table.c). */
 uint32_t fr_cuda_count(fr_device_fault *fault);
+/* Of the table: see there. */
+bool fr_cuda_place_of_client(uintptr_t stream, int32_t *out, fr_device_fault *fault);
 bool fr_cuda_open(uint32_t index, fr_device **out, fr_device_fault *fault);
 void fr_cuda_close(fr_device *device);
 

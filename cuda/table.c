@@ -21,6 +21,7 @@ const fr_device_table fr_cuda_table = {
     .describe = fr_cuda_describe,
     .stream_make = fr_cuda_stream_make,
     .stream_end = fr_cuda_stream_end,
+    .place_of_client = fr_cuda_place_of_client,
     .stream_is_idle = fr_cuda_stream_is_idle,
     .stream_of_client = fr_cuda_stream_of_client,
     .event_make = fr_cuda_event_make,

@@ -340,6 +340,14 @@ void fr_devices_settle(fr_devices *devices)
     (void)fr_devices_run_due(devices);
 }
 
+void fr_devices_wait_for(fr_devices *devices, const fr_fence *fence)
+{
+    _Atomic uint32_t nobody = 0;
+    while (!fr_fence_is_over(fence))
+        if (!fr_devices_look(devices))
+            (void)fr_os_current->futex_wait(&nobody, 0, FR_DEVICES_DRAIN_PAUSE_NS);
+}
+
 void fr_devices_drain(fr_devices *devices)
 {
     _Atomic uint32_t nobody = 0;

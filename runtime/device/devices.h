@@ -116,6 +116,8 @@ static inline bool fr_devices_busy(const fr_devices *devices)
 {
     return fr_load_relaxed(&devices->pending) > 0;
 }
+/* Until the fence is over; the thread sleeps now and then. For teardown. */
+void fr_devices_wait_for(fr_devices *devices, const fr_fence *fence);
 /* Until nothing is under way. For teardown, when nobody adds work. */
 void fr_devices_drain(fr_devices *devices);
 

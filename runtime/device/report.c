@@ -10,6 +10,8 @@ typedef struct fr_device_report {
     fr_op *op;
     fr_fence *fence;
     fr_device_told told;
+    void (*let_go)(void *held); /* of a wait; may be NULL */
+    void *held;
 } fr_device_report;
 
 _Static_assert(sizeof(fr_device_report) <= FR_OP_PAYLOAD_BYTES, "fits the record");
@@ -81,6 +83,70 @@ static const fr_op_type fr_device_report_type = {
     .drop = fr_device_report_drop,
     .tell = fr_device_report_tell_wait,
 };
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+static void fr_device_wait_over(fr_fence_call *call)
+{
+    fr_device_report *wait = (fr_device_report *)(void *)call;
+    fr_graph_op_finish(wait->graph, wait->op, NULL);
+}
+
+static fr_run_result fr_device_wait_run(fr_op *op, const fr_run_context *context)
+{
+    fr_device_report *wait = fr_op_payload(op);
+    wait->call = (fr_fence_call){.run = fr_device_wait_over};
+    wait->graph = context->graph;
+    wait->op = op;
+#ifndef FR_MUTATE_DEVICE_HOST_SOURCE_EARLY
+    if (fr_fence_when_over(wait->fence, &wait->call))
+        return FR_RUN_SPLIT; /* it may be finished by now */
+#endif
+    return FR_RUN_DONE;
+}
+
+/* Without having run only when the instance is destroyed: then who waits is dropped next, and with
+ * it memory that the device may still write. */
+static void fr_device_wait_drop(fr_op *op)
+{
+    fr_device_report *wait = fr_op_payload(op);
+#ifndef FR_MUTATE_DEVICE_HOST_SOURCE_EARLY
+    fr_devices_wait_for(wait->fence->opened->devices, wait->fence);
+#endif
+    fr_fence_release(wait->fence);
+    if (wait->let_go)
+        wait->let_go(wait->held);
+}
+
+static const fr_op_type fr_device_wait_type = {
+    .name = "wait for a device",
+    .run = fr_device_wait_run,
+    .drop = fr_device_wait_drop,
+    .tell = fr_device_report_tell_wait,
+};
+
+fr_op *fr_device_wait_get(fr_graph *graph, fr_fence *fence, const fr_device_told *told,
+                          void (*let_go)(void *held), void *held)
+{
+    fr_op *op = fr_graph_op_get(graph, &fr_device_wait_type);
+    if (!op)
+        return NULL;
+    fr_device_report *wait = fr_op_payload(op);
+    *wait = (fr_device_report){.fence = fence, .told = *told, .let_go = let_go, .held = held};
+    fr_fence_retain(fence);
+    return op;
+}
+
+void fr_device_wait_put(fr_graph *graph, fr_op *wait)
+{
+    fr_device_report *payload = fr_op_payload(wait);
+    fr_fence_release(payload->fence);
+    if (payload->let_go)
+        payload->let_go(payload->held);
+    fr_graph_op_put(graph, wait);
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
 
 fr_op *fr_device_report_get(fr_graph *graph)
 {

@@ -23,6 +23,13 @@ void fr_device_tell(const fr_device_told *told, char *text, size_t text_bytes);
 
 /* A record for a submission. NULL without memory. */
 fr_op *fr_device_report_get(fr_graph *graph);
+/* The other way round: an op that others wait for, since the host looks at what devices write. It
+ * is over when the fence is, and fails with nothing: who waits looks at the fence. Takes a
+ * reference of that; let_go gets `held` when it is over, or was not accepted (put). NULL without
+ * memory. */
+fr_op *fr_device_wait_get(fr_graph *graph, fr_fence *fence, const fr_device_told *told,
+                          void (*let_go)(void *held), void *held);
+void fr_device_wait_put(fr_graph *graph, fr_op *wait);
 /* Of one that was not accepted. */
 void fr_device_report_put(fr_graph *graph, fr_op *report);
 /* What it waits for: takes a reference. Never told: for nothing. */

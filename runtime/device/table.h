@@ -15,9 +15,9 @@
  * fr_mutex held, nor on a path that must be short.
  *
  * Entering: what has a device, a stream or an event needs its device entered, on the thread that
- * calls: all calls but count, open, close, memory_bytes, enter and leave. Pairs nest as brackets
- * do, and no code of a client runs between the two. After leave the thread has the context and the
- * capture mode that it had before enter.
+ * calls: all calls but count, open, close, memory_bytes, enter, leave and place_of_client. Pairs
+ * nest as brackets do, and no code of a client runs between the two. After leave the thread has the
+ * context and the capture mode that it had before enter.
  *
  * Ownership: streams and events are values, to be copied freely; who made one ends it once. What
  * is alive when a device is closed is an error of the caller. Client handles stay the client's.
@@ -159,6 +159,10 @@ typedef struct fr_device_table {
     /* Waits for no other stream by itself, nor does any for it. */
     bool (*stream_make)(fr_device *device, fr_device_stream *out, fr_device_fault *fault);
     void (*stream_end)(fr_device_stream stream); /* what is in it still runs */
+    /* The device that a client's stream is of; 0, 1, 2: that the calling thread uses. *out
+     * FR_PLACE_HOST: that cannot be told, or the thread uses none. Nothing is opened for it, and it
+     * needs not be entered. */
+    bool (*place_of_client)(uintptr_t stream, int32_t *out, fr_device_fault *fault);
     /* Whether all that it has got is done. False also when that cannot be told. */
     bool (*stream_is_idle)(fr_device_stream stream);
     /* A client's: 1 is the legacy default stream, 2 the per-thread default stream of the calling

@@ -4,7 +4,7 @@
 
 #include "runtime/floor/floors.h"
 #include "runtime/write/access.h"
-#include "runtime/write/write_device.h"
+#include "runtime/write/write_sync.h"
 
 #include <string.h>
 
@@ -18,6 +18,7 @@ typedef struct fr_unmapping {
     ovstage_cuda_sync_t sync;
     fr_write_entry *entry;               /* of the commit */
     const fr_device_write *device_write; /* of one on a device; else NULL */
+    uint64_t wait_id;                    /* of what must be over before the host reads the buffer */
     bool was_live;                       /* that admit found */
     fr_map_phase phase;                  /* the same */
     bool took_handle;                    /* whose reference is the caller's now */
@@ -64,6 +65,7 @@ static ovstage_api_status_t fr_unmap_admit_commit(fr_submission *submission, voi
     if (unmapping->device_write)
         submission->behind_id = fr_available_last(unmapping->device_write->turn);
     fr_write_admit_schema(map->stage, entry);
+    submission->producer_count = unmapping->wait_id != 0;
     uint64_t bit = (uint64_t)1 << map->attribute->index % 64;
     submission->attribute_filter = bit;
     submission->below_filter = map->inserts ? UINT64_MAX : 0;
@@ -155,6 +157,33 @@ static ovstage_api_status_t fr_unmap_capture(fr_unmapping *unmapping, fr_write_o
     return fr_write_device_capture_sync(device, map->stage->graph, map->ordinal, &unmapping->sync);
 }
 
+/* The same of a buffer of the host, which a device may still write: what keeps the session does so
+ * until that is over, also when the commit is refused and ends it. */
+static ovstage_api_status_t fr_unmap_capture_host(fr_unmapping *unmapping, fr_write_op *write)
+{
+    fr_map *map = unmapping->map;
+    write->block_bytes = sizeof(fr_write_sync);
+    write->block = fr_access_block_get(map->stage, write->block_bytes);
+    if (!write->block)
+        return fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %u bytes of a commit",
+                            write->block_bytes);
+    write->syncs = true;
+    fr_write_sync *sync = fr_write_sync_of(write);
+    *sync = (fr_write_sync){.wait_id = 0};
+    ovstage_api_status_t status =
+        fr_write_sync_capture(sync, map->stage, NULL, map->ordinal, &unmapping->sync);
+    if (status != OVSTAGE_OK)
+        return status;
+#ifdef FR_MUTATE_DEVICE_MAP_LETS_GO_EARLY
+    status = fr_write_sync_submit(sync, map->stage, &unmapping->sync, NULL, NULL);
+#else
+    fr_map_ref(map);
+    status = fr_write_sync_submit(sync, map->stage, &unmapping->sync, fr_map_unref, map);
+#endif
+    unmapping->wait_id = sync->wait_id;
+    return status;
+}
+
 /* Of one that was not accepted. */
 static void fr_unmap_put_commit(const fr_unmapping *unmapping, fr_op *op)
 {
@@ -164,6 +193,7 @@ static void fr_unmap_put_commit(const fr_unmapping *unmapping, fr_op *op)
     if (device && device->report)
         fr_device_report_put(map->stage->graph, device->report);
     fr_write_device_let_go(write);
+    fr_write_sync_let_go(write);
     if (write->block)
         fr_access_block_put(map->stage, write->block, write->block_bytes);
     fr_graph_op_put(map->stage->graph, op);
@@ -181,7 +211,11 @@ static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
     fr_unmap_fill(write, map);
     unmapping->entry = &write->single;
     fr_query_acquire(map->query);
-    ovstage_api_status_t status = map->device ? fr_unmap_capture(unmapping, write) : OVSTAGE_OK;
+    ovstage_api_status_t status = OVSTAGE_OK;
+    if (map->device)
+        status = fr_unmap_capture(unmapping, write);
+    else if (fr_sync_is_given(&unmapping->sync))
+        status = fr_unmap_capture_host(unmapping, write);
     if (status != OVSTAGE_OK) {
         fr_unmap_put_commit(unmapping, op);
         return fr_unmap_refused(status);
@@ -191,6 +225,8 @@ static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
         .has_ordinal = true,
         .ordinal = map->ordinal,
         .below_ordinal = map->ordinal,
+        .producer_ids = &unmapping->wait_id,
+        .producer_capacity = 1,
         .never_full = true,
         .admit = fr_unmap_admit_commit,
         .undo = fr_unmap_undo_commit,
@@ -316,7 +352,7 @@ static ovstage_enqueue_result_t fr_unmap_done(const fr_unmapping *unmapping,
 
 static ovstage_api_status_t fr_unmap_check_sync(const fr_map *map, ovstage_cuda_sync_t sync)
 {
-    if (!map->device && fr_sync_is_given(&sync))
+    if (!map->device && fr_sync_is_given(&sync) && !fr_placement_is_there())
         return fr_error_set(
             OVSTAGE_ERROR_NOT_SUPPORTED,
             "write_done_sync {stream %#llx, wait_event %#llx}: no CUDA device is in use",

@@ -1,6 +1,6 @@
 #include "runtime/write/payload.h"
 
-#include "runtime/device/table.h"
+#include "runtime/api/placement.h"
 #include "runtime/write/payload_parts.h"
 
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static ovstage_api_status_t fr_payload_check_arrays(const ovstage_write_data_t *
 
 static ovstage_api_status_t fr_payload_check_sync(const ovstage_write_data_t *data, fr_payload *out)
 {
-    if (data->cuda_sync.stream || data->cuda_sync.wait_event)
+    if ((data->cuda_sync.stream || data->cuda_sync.wait_event) && !fr_placement_is_there())
         return fr_payload_refuse(
             out, FR_UNSUPPORTED,
             "cuda_sync {stream %#llx, wait_event %#llx}: no CUDA device is in use",

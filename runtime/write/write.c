@@ -3,6 +3,7 @@
 #include "runtime/write/managed.h"
 #include "runtime/write/write_device.h"
 #include "runtime/write/write_quick.h"
+#include "runtime/write/write_sync.h"
 
 #include <string.h>
 
@@ -165,7 +166,10 @@ static ovstage_api_status_t fr_write_admit(fr_submission *submission, void *user
         submission->below_filter |= entry->judge ? bit : 0;
     }
     submission->takes_lanes_below = submission->below_filter != 0;
-    submission->producer_count = fr_query_producer(call->query, &call->producer);
+    submission->producer_count = fr_query_producer(call->query, call->producers);
+    const fr_write_sync *sync = fr_write_sync_of(call->write);
+    if (sync && sync->wait_id != 0)
+        call->producers[submission->producer_count++] = sync->wait_id;
     const fr_device_write *device = fr_write_device(call->write);
 #ifndef FR_MUTATE_DEVICE_EVENT_TAKES_NO_TURN
     submission->behind_id = device ? fr_available_last(device->turn) : 0;
@@ -210,6 +214,7 @@ static size_t fr_write_block_bytes(const fr_write_call *call)
 {
     size_t size_bytes = call->count > 1 ? call->count * sizeof(fr_write_entry) : 0;
     size_bytes += call->device ? sizeof(fr_device_write) : 0;
+    size_bytes += call->syncs ? sizeof(fr_write_sync) : 0;
     size_bytes += fr_write_positions_bytes(call);
     for (uint32_t e = 0; e < call->count; e++) {
         const ovstage_write_data_t *data = &call->writes[e].data;
@@ -317,6 +322,7 @@ static ovstage_api_status_t fr_write_fill(fr_write_call *call)
     write->entry_count = call->count;
     write->demand = (uint8_t)fr_write_demand_of(call->request->mode);
     write->meets_query = call->pending;
+    call->syncs = fr_write_syncs_host(call);
     size_t block_bytes = fr_write_block_bytes(call);
     if (block_bytes > UINT32_MAX)
         return fr_error_set(
@@ -339,6 +345,11 @@ static ovstage_api_status_t fr_write_fill(fr_write_call *call)
                                                     .available = call->placement.availability_event,
                                                     .is_placed = call->request->placement != NULL};
         room += sizeof(fr_device_write);
+    }
+    if (call->syncs) {
+        write->syncs = true;
+        *fr_write_sync_of(write) = (fr_write_sync){.wait_id = 0};
+        room += sizeof(fr_write_sync);
     }
     if (call->count > 1) {
         write->entries = (fr_write_entry *)(void *)room;
@@ -364,6 +375,8 @@ static ovstage_enqueue_result_t fr_write_submit_op(fr_write_call *call)
         status = fr_write_judge_submitted(write, call->ordinal);
     if (status == OVSTAGE_OK && call->device)
         status = fr_write_device_capture(call);
+    if (status == OVSTAGE_OK && call->syncs)
+        status = fr_write_sync_call(call);
     if (status != OVSTAGE_OK)
         return fr_write_refused(status);
     fr_submission submission = {
@@ -371,8 +384,8 @@ static ovstage_enqueue_result_t fr_write_submit_op(fr_write_call *call)
         .has_ordinal = true,
         .ordinal = call->ordinal,
         .below_ordinal = call->ordinal,
-        .producer_ids = &call->producer,
-        .producer_capacity = 1,
+        .producer_ids = call->producers,
+        .producer_capacity = 2,
         .fails_with_producers = true,
         .admit = fr_write_admit,
         .undo = fr_write_undo,
@@ -413,6 +426,7 @@ static ovstage_enqueue_result_t fr_write_submit(fr_write_call *call)
     ovstage_enqueue_result_t result = fr_write_submit_op(call);
     if (result.status != OVSTAGE_OK) {
         fr_write_device_let_go(call->write);
+        fr_write_sync_let_go(call->write);
         if (call->write->block)
             fr_access_block_put(call->stage, call->write->block, call->write->block_bytes);
         fr_graph_op_put(call->stage->graph, call->op);

@@ -22,7 +22,8 @@ typedef struct fr_write_call {
     ovstage_placement_t placement;   /* as given, or the first device that has rows of the call */
     bool pending;              /* how many prims the query has does not count yet: it is not ready,
                                   or a filter's that found none */
-    uint64_t producer;         /* its op */
+    uint64_t producers[2];     /* its op, and that of a cuda_sync beside rows of the host */
+    bool syncs;                /* there is one */
     ovstage_api_status_t doom; /* what is wrong with a payload, if it has prims */
     /* What admit found. */
     uint32_t refused_entry;

@@ -77,7 +77,6 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
                                                  ovx_token_t token)
 {
     const ovstage_write_data_t *data = &call->writes[e].data;
-    const char *what = NULL;
     const DLDevice from = fr_payload_tensor(data, 0)->device;
     bool from_host = from.device_type != kDLCUDA;
     fr_device_fault fault;
@@ -85,15 +84,12 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
         return OVSTAGE_OK; /* a write of the host like any other */
     if (!from_host && !fr_devices_open(call->device->devices, from.device_id, &fault))
         return fr_placement_refuse(&fault, "the tensor's device");
-    if (from_host && fr_sync_is_given(&data->cuda_sync))
-        what = "rows of the host with a cuda_sync";
-    else if (fr_write_is_read_on_host(call->stage, token))
-        what = "an attribute that the stage reads on the host";
-    if (!what)
+    if (!fr_write_is_read_on_host(call->stage, token))
         return OVSTAGE_OK;
     return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                        "entry %u, on device %d: %s: not supported by this library", e,
-                        (int)call->device->place, what);
+                        "entry %u, on device %d: an attribute that the stage reads on the host: "
+                        "not supported by this library",
+                        e, (int)call->device->place);
 }
 
 /* The pointer is what the tensor says. */
@@ -182,8 +178,8 @@ static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fau
                entries[end].from_host == entries[e].from_host &&
                entries[end].on_host == entries[e].on_host)
             end++;
-        if (entries[e].on_host)
-            continue; /* it waits for nothing */
+        if (entries[e].on_host || entries[e].from_host)
+            continue; /* the host itself waits for what it reads: write_sync.h */
         captured = source && fr_write_capture_from(call, e, end - e, source, fault);
     }
     return captured;

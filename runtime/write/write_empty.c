@@ -22,7 +22,7 @@ static ovstage_api_status_t fr_write_admit_empty(fr_submission *submission, void
 static ovstage_api_status_t fr_write_admit_doomed(fr_submission *submission, void *user)
 {
     fr_write_call *call = user;
-    submission->producer_count = fr_query_producer(call->query, &call->producer);
+    submission->producer_count = fr_query_producer(call->query, call->producers);
     submission->attribute_filter = 0;
     for (uint32_t e = 0; e < call->count; e++)
         submission->attribute_filter |= UINT64_C(1) << call->attributes[e]->index % 64;
@@ -49,7 +49,7 @@ static ovstage_enqueue_result_t fr_write_submit_doomed(fr_write_call *call)
         .op = op,
         .has_ordinal = true,
         .ordinal = call->ordinal,
-        .producer_ids = &call->producer,
+        .producer_ids = call->producers,
         .producer_capacity = 1,
         .fails_with_producers = true,
         .admit = fr_write_admit_doomed,

@@ -95,6 +95,7 @@ typedef struct fr_write_op {
     bool meets_query : 1;   /* submitted before its query was ready */
     bool judged : 1;        /* a judgement was begun with the store */
     bool on_device : 1;     /* write_device.h, at the head of the block */
+    bool syncs : 1;         /* write_sync.h, behind that */
     uint64_t payload_bytes; /* in stage->accepted_payload_bytes */
     _Atomic(fr_write_split *)
         split; /* set by who runs the op before its chunks start, for helpers */

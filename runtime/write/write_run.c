@@ -2,7 +2,7 @@
 #include "runtime/store/slices.h"
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
-#include "runtime/write/write_device.h"
+#include "runtime/write/write_sync.h"
 
 #include <string.h>
 
@@ -234,7 +234,8 @@ static fr_run_result fr_write_go_on(fr_op *op, fr_worker *worker)
 static fr_run_result fr_write_run(fr_op *op, const fr_run_context *context)
 {
     fr_write_op *write = fr_op_payload(op);
-    if (!fr_write_meet_query(op, write) || write->next_entry == write->entry_count)
+    if (!fr_write_meet_query(op, write) || write->next_entry == write->entry_count ||
+        !fr_write_sync_judge(op, write))
         return FR_RUN_DONE;
     if (write->demand != FR_DEMAND_NONE && !fr_write_judge_demand(op, write))
         return FR_RUN_DONE;
@@ -271,6 +272,7 @@ void fr_write_op_let_go(fr_write_op *write)
     for (uint32_t e = 0; e < write->entry_count; e++)
         fr_write_entry_let_go(write, &write->entries[e]);
     fr_write_device_let_go(write);
+    fr_write_sync_let_go(write);
     if (write->block)
         fr_access_block_put(write->stage, write->block, write->block_bytes);
     fr_query_release(write->query);

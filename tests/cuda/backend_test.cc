@@ -415,6 +415,13 @@ TEST_P(Backend, AStreamOfAnotherDeviceIsRefused)
     BACKEND_OK(table->stream_make(devices[1], &there, &fault));
     table->leave(&second);
     EXPECT_FALSE(table->stream_of_client(devices[0], there.handle, &none, &fault));
+    int32_t place = 7;
+    BACKEND_OK(table->place_of_client(there.handle, &place, &fault));
+    EXPECT_EQ(place, 1);
+    for (uintptr_t name : {0, 1, 2}) {
+        BACKEND_OK(table->place_of_client(name, &place, &fault));
+        EXPECT_EQ(place, 0) << name; // entered
+    }
     ExpectFault(FR_DEVICE_REFUSED, "another device");
     BACKEND_OK(table->enter(devices[1], &second, &fault));
     table->stream_end(there);

@@ -186,4 +186,206 @@ TEST_P(Plain, WhatIsRefused)
 
 PLACEMENT_ORDERS(Plain);
 
+// Rows of the host that a device writes: the host reads them when that is done.
+class HostRows : public Plain
+{
+  protected:
+    float *pinned = nullptr;
+    fr_cu_device_ptr made = 0;
+
+    void SetUp() override
+    {
+        Plain::SetUp();
+        void *memory = nullptr;
+        FR_SIM_OK(cu->cuMemHostAlloc(&memory, 3 * sizeof(float), 0));
+        pinned = static_cast<float *>(memory);
+        std::fill(pinned, pinned + 3, -1.0f);
+        made = Memory(3 * sizeof(float), "made");
+    }
+
+    void TearDown() override
+    {
+        EXPECT_TRUE(fr_sim_drain());
+        FR_SIM_OK(cu->cuMemFreeHost(pinned));
+        Plain::TearDown();
+    }
+
+    // Into memory of the host, when the stream comes to it.
+    void Bring(fr_cu_stream stream, float *to, float first)
+    {
+        Produce(stream, made, 3, first);
+        EXPECT_EQ(cu->cuMemcpyDtoHAsync(to, made, 3 * sizeof(float), stream), 0u);
+    }
+
+    DLTensor OnHost()
+    {
+        DLTensor tensor = On(0, 0);
+        tensor.device = {kDLCPU, 0};
+        tensor.data = pinned;
+        return tensor;
+    }
+};
+
+// What is captured in the call is waited for, and no thread waits.
+TEST_P(HostRows, AreReadWhenTheDeviceHasWrittenThem)
+{
+    const std::vector<float> values = {1, 2, 3};
+    for (bool by_event : {false, true}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t attribute = stage.token("values"), other = stage.token("other");
+        fr_cu_stream producer = Stream("producer"), second = Stream("second");
+        fr_cu_event produced = Event();
+        DLTensor tensor = OnHost();
+        tensor.device = {by_event ? kDLCUDAHost : kDLCPU, 0};
+        fr_sim_hold(producer, true);
+        Bring(producer, pinned, 10);
+        FR_SIM_OK(cu->cuEventRecord(produced, producer));
+        ovstage_cuda_sync_t sync = {0, 0};
+        if (by_event)
+            sync.wait_event = Handle(produced);
+        else
+            sync.stream = Handle(producer);
+        ovstage_enqueue_result_t write = PlainWrite(stage, query, attribute, 1, Data(tensor, sync));
+        ASSERT_EQ(write.status, OVSTAGE_OK) << client::last_error();
+        FR_SIM_OK(cu->cuEventRecord(produced, second)); // which is no matter
+        stage.finish(stage.write(query, other, 2, values));
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, write.op_index, 1000, &outcome),
+                  OVSTAGE_ERROR_TIMEOUT);
+        fr_sim_hold(producer, false);
+        stage.finish(write);
+        std::fill(pinned, pinned + 3, -1.0f); // they have been read
+        stage.finish(stage.seal(2));
+        EXPECT_EQ(stage.read(query, attribute, 1), (std::vector<float>{10, 11, 12}));
+        EXPECT_EQ(stage.read(query, other, 2), values);
+    }
+}
+
+// By each name of a stream, of any device, on a thread with any context.
+TEST_P(HostRows, OfEachStream)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    uint64_t ordinal = 0;
+    DLTensor tensor = OnHost();
+    auto write = [&](fr_cu_stream producer, fr_cu_context context) {
+        auto first = static_cast<float>(10 * ++ordinal);
+        Bring(producer, pinned, first);
+        FR_SIM_OK(cu->cuCtxSetCurrent(context));
+        ovstage_enqueue_result_t sent =
+            PlainWrite(stage, query, attribute, ordinal, Data(tensor, {Handle(producer), 0}));
+        FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+        stage.finish(sent);
+        stage.finish(stage.seal(ordinal));
+        EXPECT_EQ(stage.read(query, attribute, ordinal),
+                  (std::vector<float>{first, first + 1, first + 2}));
+    };
+    for (fr_cu_stream producer : {FR_CU_STREAM_LEGACY, FR_CU_STREAM_PER_THREAD, Stream("handle")})
+        write(producer, contexts[0]);
+    fr_cu_stream producer = Stream("producer");
+    write(producer, contexts[1]);
+    write(producer, nullptr);
+    // What captures a graph stands for nothing.
+    FR_SIM_OK(cu->cuStreamBeginCapture(producer, FR_CU_CAPTURE_MODE_RELAXED));
+    EXPECT_EQ(PlainWrite(stage, query, attribute, 90, Data(tensor, {Handle(producer), 0})).status,
+              OVSTAGE_ERROR_INVALID_ARGUMENT);
+    fr_cu_graph graph = nullptr;
+    FR_SIM_OK(cu->cuStreamEndCapture(producer, &graph));
+    FR_SIM_OK(cu->cuGraphDestroy(graph));
+}
+
+// They go to a device, by a placement.
+TEST_P(HostRows, GoToADevice)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_event written = Event();
+    ovstage_placement_t placement = Place(nullptr, written);
+    DLTensor tensor = OnHost();
+    for (uint64_t ordinal = 1; ordinal <= 3; ordinal++) {
+        auto first = static_cast<float>(10 * ordinal);
+        Bring(producer, pinned, first);
+        stage.finish(ovstage_write_attribute_on_device(
+            stage.instance, query, ovx_string_or_token_t{attribute, {}}, ordinal,
+            Data(tensor, {Handle(producer), 0}), OVSTAGE_PRIM_MODE_UPSERT, &placement));
+        std::fill(pinned, pinned + 3, -1.0f); // they have been read (L9)
+        stage.finish(stage.seal(ordinal));
+        EXPECT_EQ(stage.read(query, attribute, ordinal),
+                  (std::vector<float>{first, first + 1, first + 2}));
+    }
+}
+
+// A session of the host, whose buffer a device fills; also one that a seal has overtaken.
+TEST_P(HostRows, AreMapped)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    ovstage_map_desc_t desc = {};
+    desc.attribute = ovx_string_or_token_t{attribute, {}};
+    desc.dtype = {kDLFloat, 32, 1};
+    for (uint64_t ordinal = 1; ordinal <= 4; ordinal++) {
+        bool overtaken = ordinal == 4;
+        ovstage_map_handle_t map = 0;
+        ovstage_map_group_t group = {};
+        stage.finish(
+            ovstage_map_attribute(stage.instance, query, &desc, ordinal, nullptr, 0, &map));
+        ASSERT_EQ(ovstage_fetch_map_next(stage.instance, map, client::forever, &group), OVSTAGE_OK);
+        auto *buffer = static_cast<float *>(group.data.tensors->data);
+        FR_SIM_OK(cu->cuMemHostRegister(buffer, 3 * sizeof(float), 0));
+        Bring(producer, buffer, static_cast<float>(10 * ordinal));
+        if (overtaken)
+            stage.finish(stage.seal(ordinal));
+        ovstage_enqueue_result_t commit =
+            ordinal == 2 ? ovstage_unmap_group(stage.instance, map, &group, {Handle(producer), 0})
+                         : ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0});
+        if (overtaken) {
+            EXPECT_EQ(commit.status, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+            // Another one has memory of its own as long as that goes on.
+            ovstage_map_group_t next = {};
+            stage.finish(ovstage_map_attribute(stage.instance, query, &desc, 5, nullptr, 0, &map));
+            ASSERT_EQ(ovstage_fetch_map_next(stage.instance, map, client::forever, &next),
+                      OVSTAGE_OK);
+            auto *own = static_cast<float *>(next.data.tensors->data);
+            EXPECT_TRUE(fr_sim_drain());
+            EXPECT_EQ(std::vector<float>(own, own + 3), (std::vector<float>{0, 0, 0}));
+            FR_SIM_OK(cu->cuMemHostUnregister(buffer));
+            stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
+            continue;
+        }
+        stage.finish(commit);
+        FR_SIM_OK(cu->cuMemHostUnregister(buffer));
+        if (ordinal == 2)
+            stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
+        stage.finish(stage.seal(ordinal));
+        auto first = static_cast<float>(10 * ordinal);
+        EXPECT_EQ(stage.read(query, attribute, ordinal),
+                  (std::vector<float>{first, first + 1, first + 2}));
+    }
+}
+
+// What destroy drops is not the client's again, nor anybody's, before the device is done (D20).
+TEST_P(HostRows, DestroyWaitsForTheirDevice)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_event produced = Event();
+    DLTensor tensor = OnHost();
+    Bring(producer, pinned, 5);
+    FR_SIM_OK(cu->cuEventRecord(produced, producer));
+    ovstage_enqueue_result_t sent =
+        PlainWrite(stage, query, stage.token("values"), 1, Data(tensor, {0, Handle(produced)}));
+    ASSERT_EQ(sent.status, OVSTAGE_OK) << client::last_error();
+    stage.destroy();
+    EXPECT_EQ(pinned[2], 7);
+}
+
+PLACEMENT_ORDERS(HostRows);
+
 } // namespace

@@ -85,6 +85,12 @@ static inline struct fr_opened *fr_column_rows_device(const fr_column *column)
     return column->schema.is_array ? NULL : fr_column_device(column);
 }
 
+/* It does, or a write that is under way brings it there. */
+static inline bool fr_column_is_on_host(const fr_column *column)
+{
+    return (fr_load_relaxed(&column->home) & ~FR_COLUMN_SETTLED) == FR_COLUMN_ON_HOST;
+}
+
 typedef enum fr_column_claim {
     FR_COLUMN_REFUSED, /* it lies elsewhere, or a write that is under way brings it there */
     FR_COLUMN_HELD,    /* it lies there */

@@ -134,13 +134,11 @@ ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column
 
 /* --- where the rows come from ----------------------------------------------------------------- */
 
-/* All rows of the source, one after the other. */
-static bool fr_source_collect(const fr_placing_source *source, uint64_t to, fr_device_run *run,
-                              fr_device_fault *fault)
+bool fr_store_rows_collect(const fr_row_source *rows, uint64_t to, fr_device_run *run,
+                           fr_device_fault *fault)
 {
-    const fr_row_source *rows = source->rows;
     fr_strided_copy copy = {.to = to,
-                            .from = source->from,
+                            .from = (uint64_t)(uintptr_t)rows->base,
                             .dims = rows->inner_dims + 1,
                             .element_bytes =
                                 rows->inner_dims ? rows->element_bytes : rows->row_bytes};
@@ -167,7 +165,7 @@ static bool fr_source_put_together(fr_placing_source *source, fr_device_run *run
                                    fr_device_fault *fault)
 {
     fr_placed *together = fr_device_run_temporary(run, fr_source_bytes(source), fault);
-    if (!together || !fr_source_collect(source, together->address, run, fault))
+    if (!together || !fr_store_rows_collect(source->rows, together->address, run, fault))
         return false;
     source->from = together->address;
     source->pitch = source->rows->row_bytes;
@@ -185,7 +183,7 @@ static bool fr_source_put_together_there(fr_write_source *from, fr_placing_sourc
     if (together)
         fr_device_run_dispose(run, together);
     bool put = together && fr_device_run_writes(&there, together, fault) &&
-               fr_source_collect(source, together->address, &there, fault) &&
+               fr_store_rows_collect(source->rows, together->address, &there, fault) &&
                fr_device_run_record(&there, fault);
     fr_fence *done = there.done;
     fr_fence_retain(done);

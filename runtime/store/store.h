@@ -136,6 +136,11 @@ void fr_store_write_chunk(fr_write_plan *plan,
 void fr_store_write_commit(fr_store *store, fr_write_plan *plan);
 /* The device that the column lies on; NULL: on the host, or nowhere yet. */
 struct fr_opened *fr_store_write_home(const fr_attribute *attribute, const fr_schema *schema);
+bool fr_store_write_is_on_host(const fr_attribute *attribute, const fr_schema *schema);
+/* All rows of a source on a device, one after the other, to that address there. False: the fault
+ * says why. */
+bool fr_store_rows_collect(const fr_row_source *rows, uint64_t to, struct fr_device_run *run,
+                           struct fr_device_fault *fault);
 /* Where the rows of a write to a device lie. */
 typedef struct fr_write_source {
     bool from_host;             /* they have been read when they are placed */

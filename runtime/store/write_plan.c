@@ -253,12 +253,24 @@ static bool fr_plan_claim_home(fr_plan *plan, fr_column *column)
     return claim != FR_COLUMN_REFUSED;
 }
 
-struct fr_opened *fr_store_write_home(const fr_attribute *attribute, const fr_schema *schema)
+static const fr_column *fr_write_find_column(const fr_attribute *attribute, const fr_schema *schema)
 {
     const fr_column *column = fr_column_first(attribute);
     while (column && !fr_schema_equal(&column->schema, schema))
         column = column->next;
+    return column;
+}
+
+struct fr_opened *fr_store_write_home(const fr_attribute *attribute, const fr_schema *schema)
+{
+    const fr_column *column = fr_write_find_column(attribute, schema);
     return column ? fr_column_device(column) : NULL;
+}
+
+bool fr_store_write_is_on_host(const fr_attribute *attribute, const fr_schema *schema)
+{
+    const fr_column *column = fr_write_find_column(attribute, schema);
+    return column && fr_column_is_on_host(column);
 }
 
 /* Of a judged write, whose keys may be another column's for their role. */

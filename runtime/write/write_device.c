@@ -6,6 +6,7 @@
 #include "runtime/store/store_state.h"
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
+#include "runtime/write/write_down.h"
 #include "runtime/write/write_home.h"
 
 #include <stdio.h>
@@ -270,6 +271,7 @@ void fr_write_device_let_go(const fr_write_op *write)
         fr_memory_release(hold->allocator, hold, sizeof(*hold));
     }
     fr_stream_wait_let_go(&device->wait);
+    fr_write_down_let_go(&device->down);
     fr_captured_release(&device->captured);
     fr_fence_release(device->put);
     device->put = NULL;
@@ -309,7 +311,7 @@ static void fr_write_hold_tensor(fr_device_write *device, struct DLManagedTensor
 }
 
 /* What the host has was read in the op, which lets go of it (D10). */
-static void fr_write_hold_source(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
+void fr_write_device_hold(fr_device_write *device, fr_write_entry *entry, fr_fence *fence)
 {
     bool was_read = entry->from_host;
 #ifdef FR_MUTATE_DEVICE_HOLDS_HOST_ROWS
@@ -447,7 +449,7 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
 #else
     if (*reserved && run.recorded)
 #endif
-        fr_write_hold_source(device, entry, source.read ? source.read : done);
+        fr_write_device_hold(device, entry, source.read ? source.read : done);
     fr_fence_release(source.read);
     if (behind)
         fr_write_end_behind(op, device, run.recorded ? done : NULL, ends);
@@ -455,6 +457,12 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
         fr_write_set_put(device, done);
     fr_fence_release(done);
     return placed;
+}
+
+void fr_write_device_last(fr_op *op, fr_device_write *device)
+{
+    if (device->available)
+        fr_write_end_behind(op, device, NULL, true);
 }
 
 static void fr_write_report(const fr_device_write *device, const fr_opened *home)
@@ -517,6 +525,8 @@ fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_co
     while (write->next_entry < write->entry_count && !fr_op_failed(op) && !device->is_parked)
         if (write->entries[write->next_entry].on_host)
             fr_write_one(op, write);
+        else if (fr_write_goes_down(write, device))
+            fr_write_down_one(op, write, device);
         else
             fr_write_device_one(op, write, device);
     return device->is_parked ? FR_RUN_PARKED : FR_RUN_DONE;
@@ -527,5 +537,9 @@ void fr_write_device_tell(const fr_write_op *write, char *text, size_t text_byte
     const fr_device_write *device = fr_write_device(write);
     char work[160];
     fr_device_tell(&device->work, work, sizeof(work));
+    if (device->down.staged) {
+        (void)snprintf(text, text_bytes, "the copy to the host: %s", work);
+        return;
+    }
     (void)snprintf(text, text_bytes, "a stream for %s: all have other ordinals' work", work);
 }

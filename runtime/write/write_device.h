@@ -19,6 +19,15 @@
 
 typedef struct fr_write_hold fr_write_hold;
 
+/* write_down.h */
+typedef struct fr_write_down {
+    fr_fence_call call; /* resumes the op; first */
+    fr_graph *graph;
+    fr_op *op;
+    fr_staged *staged; /* the rows of the entry that is next, one after the other; NULL: none */
+    fr_fence *done;    /* behind the copy of them */
+} fr_write_down;
+
 /* At the head of the op's block. */
 typedef struct fr_device_write {
     fr_opened *opened;
@@ -34,7 +43,8 @@ typedef struct fr_device_write {
     struct fr_op *report;     /* without `available`: complete when the device's work is done */
     fr_write_hold *holds;     /* one for each managed tensor, until the op has run */
     fr_stream_wait wait;      /* for a stream; */
-    bool may_park, is_parked; /* the op may wait so; its run has found no stream */
+    bool may_park, is_parked; /* the op may wait so; its run has found no stream, or waits for: */
+    fr_write_down down;
 } fr_device_write;
 
 static inline fr_device_write *fr_write_device(const fr_write_op *write)
@@ -58,6 +68,10 @@ void fr_write_device_end(fr_op *op, const fr_write_op *write);
 void fr_write_device_let_go(const fr_write_op *write);
 
 fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context);
+/* For write_down.c. hold: until the fence is over the tensor is not the client's again. last: the
+ * entry, which is written, was the op's last. */
+void fr_write_device_hold(fr_device_write *device, fr_write_entry *entry, fr_fence *fence);
+void fr_write_device_last(fr_op *op, fr_device_write *device);
 /* What one that is parked waits for. */
 void fr_write_device_tell(const fr_write_op *write, char *text, size_t text_bytes);
 

@@ -14,9 +14,8 @@ static fr_opened *fr_write_home(const fr_write *what, fr_opened *placed)
     return home ? home : placed;
 }
 
-/* False: the op has failed, or is parked. */
-static bool fr_write_begin(fr_op *op, fr_graph *graph, fr_device_write *device,
-                           const fr_write *what, fr_device_run *run)
+bool fr_write_home_begin(fr_op *op, fr_graph *graph, fr_device_write *device, const fr_write *what,
+                         fr_device_run *run)
 {
     fr_device_fault fault;
     fr_fence *dep = device->captured.dep, *comes_before = device->dep_is_written ? NULL : dep;
@@ -43,7 +42,7 @@ bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *de
     for (;;) {
         fr_device_fault fault;
         what->device = fr_write_home(what, wanted);
-        *begun = fr_write_begin(op, stage->graph, device, what, run);
+        *begun = fr_write_home_begin(op, stage->graph, device, what, run);
         if (!*begun)
             return false;
         fr_column_begin_refusals();
@@ -54,6 +53,12 @@ bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *de
         if (plan->elsewhere && fr_write_home(what, wanted) != what->device) {
             fr_device_run_end(run);
             continue;
+        }
+        if (plan->elsewhere && !what->schema.is_array &&
+            fr_store_write_is_on_host(what->attribute, &what->schema)) {
+            fr_device_run_end(run);
+            *begun = false;
+            return false;
         }
         if (status == OVSTAGE_ERROR_OUT_OF_MEMORY && fr_column_end_refusals(&fault))
             fr_write_home_fail(op, &fault);
@@ -115,10 +120,10 @@ ovstage_api_status_t fr_write_refused_by_store(fr_op *op, const fr_stage *stage,
     *written = false;
     while (status != OVSTAGE_OK && plan->elsewhere) {
         fr_opened *home = fr_store_write_home(what->attribute, &what->schema);
-        if (home) {
+        if (home)
             *written = fr_write_bring_up(op, stage, what, home);
+        if (*written || fr_op_failed(op))
             return status;
-        }
         /* Who was to bring it there has failed. */
         status = fr_store_write_prepare(stage->store, what, plan);
     }

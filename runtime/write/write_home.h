@@ -9,9 +9,12 @@
 #include "runtime/device/run.h"
 #include "runtime/write/write_device.h"
 
+/* A run on what->device. False: the op has failed, or is parked. */
+bool fr_write_home_begin(fr_op *op, fr_graph *graph, fr_device_write *device, const fr_write *what,
+                         fr_device_run *run);
 /* A run there, and memory for what is written. what->device: where it wants it, which becomes where
- * it is. device: what it waits for. False: the op has failed, or is parked, and nothing of the plan
- * is left; there may be a run all the same, which *begun says. */
+ * it is. device: what it waits for. False: the op has failed, is parked, or finds the column on the
+ * host, and nothing of the plan is left; there may be a run all the same, which *begun says. */
 bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *device,
                            fr_write *what, fr_device_run *run, fr_write_plan *plan, bool *begun);
 /* The rows into it; the host's are packed first, so that the client may change them when the op is

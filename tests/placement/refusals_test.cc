@@ -163,19 +163,6 @@ TEST_P(Refusals, PayloadsThatAreStillToCome)
     StillRight();
 }
 
-TEST_P(Refusals, AColumnOfTheHostStaysThere)
-{
-    WriteAndSeal();
-    const std::vector<float> values = {7, 8, 9};
-    ovx_token_t other = stage->token("other");
-    stage->finish(stage->write(query, other, 2, values));
-    Fails(Send(Data(), 3, other, query), "lie on the host");
-    EXPECT_EQ(stage->read(query, attribute, 1), (std::vector<float>{1, 2, 3}));
-    stage->finish(stage->seal(3));
-    EXPECT_EQ(stage->read(query, other, 3), values);
-    StillRight();
-}
-
 // New keys that are still to be sealed go together: the same ones again, in order, or none.
 TEST_P(Refusals, NewKeysThatMeetOthers)
 {

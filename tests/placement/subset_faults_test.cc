@@ -177,6 +177,37 @@ TEST_P(SubsetFaults, EachCallFailsOnce)
     }
 }
 
+// Of rows of a device that go to a column on the host.
+TEST_P(SubsetFaults, EachCallOnTheWayToTheHostFailsOnce)
+{
+    Rows rows = {{3}, {2}, 6000}, old = {{3}, {}, 10};
+    old.plain = true;
+    rows.source = 1;
+    fr_cu_stream producer = Stream("producer");
+    MakeCurrent(1);
+    rows.memory = Source(rows, Stream("producer elsewhere"));
+    MakeCurrent(0);
+    rows.event = Event();
+    EXPECT_TRUE(fr_sim_drain());
+    bool struck = true;
+    for (uint64_t k = GetParam().seed; struck; k += PartStep(parts)) {
+        client::Stage stage(0);
+        ovstage_query_handle_t query = stage.query(3);
+        ASSERT_TRUE(Op(stage, WriteOnDevice(stage, query, 1, old, producer)));
+        ASSERT_TRUE(Op(stage, stage.seal(1)));
+        ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
+        bool written = false;
+        bool good = Op(stage, WriteOnDevice(stage, query, 2, rows, nullptr), &written);
+        struck = !fr_sim_faults_pending();
+        fr_sim_clear_faults();
+        FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+        EXPECT_TRUE(good || struck) << k;
+        ASSERT_TRUE(Op(stage, stage.seal(2)));
+        EXPECT_EQ(stage.read(query, OnDevice(stage), 2)[2], written ? 6004 : 12) << k;
+        ASSERT_LT(k, 1000u);
+    }
+}
+
 TEST_P(SubsetFaults, EachAllocationFailsOnce)
 {
     bool struck = true;

@@ -90,6 +90,22 @@ bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kin
     return false;
 }
 
+bool fr_device_run_begin_any(fr_device_run *run, fr_opened *opened, uint64_t lane,
+                             const fr_fence *dep, fr_device_fault *fault)
+{
+    if (fr_device_run_begin(run, opened, 0, lane, dep, fault))
+        return true;
+    return run->all_busy && fr_device_run_begin_more(run, opened, lane, dep, fault);
+}
+
+bool fr_device_run_begin_more(fr_device_run *run, fr_opened *opened, uint64_t lane,
+                              const fr_fence *dep, fr_device_fault *fault)
+{
+    /* No lane of those that gates have: their waits would come behind this. */
+    return fr_device_run_begin_in(run, opened, FR_STREAM_GATE, 0, lane ^ UINT64_C(1) << 61, dep,
+                                  fault);
+}
+
 /* --- payloads --------------------------------------------------------------------------------- */
 
 static size_t fr_device_run_uses_bytes(uint32_t capacity)

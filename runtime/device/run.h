@@ -38,6 +38,12 @@ typedef struct fr_device_run {
  * NULL. False: the fault says why, and nothing is held. */
 bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client_stream,
                          uint64_t lane, const fr_fence *dep, fr_device_fault *fault);
+/* For what cannot park: where all streams are busy, in one more, which goes with the gates. */
+bool fr_device_run_begin_any(fr_device_run *run, fr_opened *opened, uint64_t lane,
+                             const fr_fence *dep, fr_device_fault *fault);
+/* In such a one. */
+bool fr_device_run_begin_more(fr_device_run *run, fr_opened *opened, uint64_t lane,
+                              const fr_fence *dep, fr_device_fault *fault);
 /* The same in a stream of that kind, where it is one of ours. In a gate: waits and records alone.
  */
 bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,

@@ -51,8 +51,7 @@ struct fr_buffer *fr_map_make_placed(fr_map *map, uint64_t size_bytes, fr_device
     fr_device_run run;
     fr_devices_settle(opened->devices);
     /* It waits for nobody, and so neither must what the stream has before it. */
-    if (!fr_device_run_begin_in(&run, opened, FR_STREAM_WORK, 0,
-                                fr_streams_lane_of_seals(map->ordinal), NULL, fault))
+    if (!fr_device_run_begin_any(&run, opened, fr_streams_lane_of_seals(map->ordinal), NULL, fault))
         return NULL;
     bool cleared = fr_map_clear(map, &run, size_bytes, fault);
     if (cleared) {

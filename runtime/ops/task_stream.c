@@ -41,10 +41,10 @@ static bool fr_task_stream_end(fr_task_stream *stream, fr_device_fault *fault)
 {
     fr_opened *opened = stream->opened;
     fr_device_entry entry;
-    if (!fr_opened_enter(opened, &entry, fault)) {
-        fr_streams_give(opened, stream->own);
-        return false;
-    }
+    /* Once more: without it nobody knows whether the stream has work that others would come behind.
+     */
+    if (!fr_opened_enter(opened, &entry, fault) && !fr_opened_enter(opened, &entry, fault))
+        return false; /* it stays taken */
     bool followed = opened->devices->table->stream_is_idle(stream->own->stream);
 #ifdef FR_MUTATE_DEVICE_TASK_STREAM_FORGOTTEN
     followed = true;

@@ -52,11 +52,12 @@ bool fr_away_add(fr_away *away, size_t match, const fr_value_test *test, fr_late
     void *values = away->values;
     latest->away = NULL;
     uint32_t source = fr_away_source_of(away, buffer, test->schema.row_bytes);
-    away->no_memory = source == UINT32_MAX ||
-                      (away->count == away->capacity &&
-                       !fr_away_grow(away, &values, &away->capacity, sizeof(*away->values)));
+    bool enough = source != UINT32_MAX &&
+                  (away->count < away->capacity ||
+                   fr_away_grow(away, &values, &away->capacity, sizeof(*away->values)));
     away->values = values;
-    if (away->no_memory)
+    away->no_memory = away->no_memory || !enough;
+    if (!enough)
         return false;
     away->values[away->count++] = (fr_away_value){.match = match,
                                                   .test = test,

@@ -51,6 +51,7 @@ static ovstage_api_status_t fr_finding_judge(fr_finding *finding, uint32_t prim)
     const fr_filter *filter = finding->filter;
     fr_away *away = finding->judged.away;
     size_t before = away->count;
+    away->no_memory = false;
     if (!finding->implies && !fr_judged_exists(&finding->judged, prim))
         return OVSTAGE_OK;
     finding->judged.match = finding->out->count;

@@ -128,7 +128,7 @@ static fr_placed *fr_array_put_there(const fr_array_write *array, fr_write_sourc
                                      fr_device_fault *fault)
 {
     fr_device_run there;
-    if (!fr_device_run_begin(&there, from->device, 0, lane, from->dep, fault))
+    if (!fr_device_run_begin_any(&there, from->device, lane, from->dep, fault))
         return NULL;
     fr_placed *together = fr_placed_make(from->device, size_bytes, fault);
     if (together)

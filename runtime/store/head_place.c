@@ -83,7 +83,8 @@ static fr_buffer *fr_head_place_of_older(fr_store *store, fr_segment *segment,
     if (!saved)
         return NULL;
     fr_mutex_lock(&segment->lock);
-    if (fr_head_copy_begin_undo(older)) {
+    /* Asked again where nobody can take a reference: a filter may have since. */
+    if (fr_buffer_writable(older->buffer) && fr_head_copy_begin_undo(older)) {
         whole = older->buffer;
         fr_head_copy_end_undo(segment, older, saved);
     }

@@ -177,7 +177,7 @@ static bool fr_source_put_together_there(fr_write_source *from, fr_placing_sourc
                                          uint64_t lane, fr_device_run *run, fr_device_fault *fault)
 {
     fr_device_run there;
-    if (!fr_device_run_begin(&there, from->device, 0, lane, from->dep, fault))
+    if (!fr_device_run_begin_any(&there, from->device, lane, from->dep, fault))
         return false;
     fr_placed *together = fr_placed_make(from->device, fr_source_bytes(source), fault);
     if (together)

@@ -71,6 +71,20 @@ static bool fr_target_reserve_rows(fr_store *store, fr_target *target, uint64_t 
     return fr_partial_reserve(&store->versions, target->version, target->count);
 }
 
+/* What a filter has taken a reference of it goes on to read, and a later write neither waits for
+ * that nor is seen by it. */
+static bool fr_target_renew(fr_store *store, fr_target *target)
+{
+    const fr_unplaced *unplaced = target->unplaced;
+#ifdef FR_MUTATE_DEVICE_UNPLACED_IN_USE
+    return true;
+#endif
+    if (!unplaced->buffer->is_placed || fr_buffer_writable(unplaced->buffer))
+        return true;
+    target->renewed = fr_column_buffer(target->column, store->buffers, unplaced->row_capacity);
+    return target->renewed != NULL;
+}
+
 static bool fr_target_reserve_unplaced(fr_store *store, fr_target *target, uint64_t ordinal,
                                        uint64_t op_id)
 {
@@ -83,7 +97,9 @@ static bool fr_target_reserve_unplaced(fr_store *store, fr_target *target, uint6
     bool enough = target->has_rows;
     if (target->taken)
         enough = fr_unplaced_take(target->unplaced, target->taken, target->count, op_id);
-    else if (!enough)
+    else if (target->has_rows)
+        enough = fr_target_renew(store, target);
+    else
         enough = fr_unplaced_reserve(store->allocator, store->buffers, target->unplaced,
                                      target->count, op_id);
     if (!enough)
@@ -264,6 +280,8 @@ void fr_target_undo(fr_store *store, fr_target *target)
 {
     fr_target_end(target);
     fr_target_settle(store, target);
+    fr_buffer_release(store->buffers, target->renewed);
+    target->renewed = NULL;
     if (!target->made)
         return;
     if (target->segment)
@@ -373,9 +391,13 @@ void fr_target_commit(fr_store *store, fr_target *target, uint64_t ordinal, uint
         if (target->enters_prims)
             fr_prims_enter_all(store->prims, unplaced->prims.rows + unplaced->committed,
                                unplaced->prims.count - unplaced->committed, ordinal, op_id);
+        fr_buffer *old = target->renewed ? unplaced->buffer : NULL;
         fr_mutex_lock(&unplaced->lock);
         unplaced->committed = unplaced->prims.count;
+        unplaced->buffer = fr_target_buffer(target);
         fr_mutex_unlock(&unplaced->lock);
+        fr_buffer_release(store->buffers, old);
+        target->renewed = NULL;
         if (linked) {
             fr_mutex_lock(&target->column->lock);
             fr_column_unplaced_link(target->column, unplaced);

@@ -33,8 +33,10 @@ typedef struct fr_target {
     bool has_rows;         /* unplaced rows of the ordinal have all of these: none is added */
     bool beside; /* on a device: a copy takes the place of what there is (target_place.h) */
     const fr_version *copied; /* beside: whose rows that gets */
-    fr_buffer *taken;  /* on a device: the source's, which is its payload without a copy; or NULL */
-    bool enters_prims; /* else its op does, once for all columns */
+    fr_buffer *taken; /* on a device: the source's, which is its payload without a copy; or NULL */
+    fr_buffer *renewed;      /* on a device: the payload of unplaced rows from the commit on, since
+                           somebody reads the one that they have; or NULL */
+    bool enters_prims;       /* else its op does, once for all columns */
     uint32_t prims_reserved; /* to be settled */
     uint32_t *prims; /* placed keys that a later accepted op made: this one makes them too */
 } fr_target;
@@ -42,7 +44,9 @@ typedef struct fr_target {
 /* Where the payload of a target lies. */
 static inline fr_buffer *fr_target_buffer(const fr_target *target)
 {
-    return target->segment ? target->version->buffer : target->unplaced->buffer;
+    if (target->segment)
+        return target->version->buffer;
+    return target->renewed ? target->renewed : target->unplaced->buffer;
 }
 
 /* Of the source. */

@@ -253,6 +253,15 @@ static bool fr_target_move(const fr_target *target, const fr_placing_source *sou
     return fr_device_run_move_listed(run, &move, fault);
 }
 
+static bool fr_target_bring_over(const fr_target *target, fr_device_run *run,
+                                 fr_device_fault *fault)
+{
+    const fr_unplaced *unplaced = target->unplaced;
+    return fr_device_run_reads(run, unplaced->buffer->placed, fault) &&
+           fr_placed_rows_move(run, target->renewed, NULL, unplaced->buffer, NULL,
+                               unplaced->prims.count, target->column->row_bytes, fault);
+}
+
 bool fr_target_place(fr_store *store, const fr_target *target, const fr_placing_source *source,
                      fr_device_run *run, fr_device_fault *fault)
 {
@@ -262,6 +271,7 @@ bool fr_target_place(fr_store *store, const fr_target *target, const fr_placing_
         return fr_device_run_writes(run, to, fault);
     if (!fr_device_run_writes(run, to, fault) ||
         (target->copied && !fr_target_copy(store, target, run, fault)) ||
+        (target->renewed && !fr_target_bring_over(target, run, fault)) ||
         !fr_target_lists_open(store->allocator, target, &lists, fault))
         return false;
     bool moved = source->from_host

@@ -34,12 +34,12 @@ static bool fr_write_found_none(const fr_query *query)
 static bool fr_write_find_device(fr_write_call *call)
 {
     bool looks = call->pending ? !fr_write_found_none(call->query) : call->elements > 0; /* R101 */
-    for (uint32_t e = 0; e < call->count && looks && fr_placement_is_there(); e++) {
+    for (uint32_t e = 0; e < call->count && looks; e++) {
         const DLTensor *tensor = fr_payload_tensor(&call->writes[e].data, 0);
-        if (tensor && tensor->device.device_type == kDLCUDA) {
-            call->placement.device = tensor->device;
-            return true;
-        }
+        if (!tensor || tensor->device.device_type != kDLCUDA)
+            continue;
+        call->placement.device = tensor->device;
+        return fr_placement_is_there(); /* asked last: it loads the driver */
     }
     return false;
 }
@@ -356,8 +356,9 @@ void fr_write_device_end(fr_op *op, const fr_write_op *write)
 
 /* What is asked of the placement's device, its stream and its event, comes behind what is done on
  * others. */
-static bool fr_write_follow(fr_device_write *device, uint64_t ordinal, const fr_fence *done,
-                            fr_device_run *run, fr_device_fault *fault)
+static bool fr_write_follow(fr_device_write *device, uint64_t ordinal,
+                            const fr_fence *const done[2], fr_device_run *run,
+                            fr_device_fault *fault)
 {
     /* No gate of the lane: the next op's sources would wait for this one. */
     uint64_t lane = device->available ? device->available : fr_streams_lane_of_reads(ordinal);
@@ -365,7 +366,8 @@ static bool fr_write_follow(fr_device_write *device, uint64_t ordinal, const fr_
                                 fault))
         return false;
     bool waits =
-        fr_wait_for(run->opened, run->stream, run->own, done, FR_WAIT_OTHERS, fault) &&
+        fr_wait_for(run->opened, run->stream, run->own, done[0], FR_WAIT_OTHERS, fault) &&
+        fr_wait_for(run->opened, run->stream, run->own, done[1], FR_WAIT_OTHERS, fault) &&
         fr_wait_for(run->opened, run->stream, run->own, device->put, FR_WAIT_OTHERS, fault) &&
         fr_device_run_record(run, fault);
     if (!waits)
@@ -380,13 +382,15 @@ static void fr_write_set_put(fr_device_write *device, fr_fence *put)
     device->put = put;
 }
 
-/* The entry is in a stream of another device, or one before it is. ends: nothing comes behind it.
- */
-static void fr_write_end_behind(fr_op *op, fr_device_write *device, fr_fence *done, bool ends)
+/* The entry is in a stream of another device, or one before it is. done: behind what it has put
+ * into streams, NULL where there is nothing. ends: nothing comes behind it. */
+static void fr_write_end_behind(fr_op *op, fr_device_write *device, fr_fence *const done[2],
+                                bool ends)
 {
     fr_device_run run;
     fr_device_fault fault;
-    if (fr_write_follow(device, fr_op_ordinal(op), done, &run, &fault)) {
+    const fr_fence *const both[2] = {done[0], done[1]};
+    if (fr_write_follow(device, fr_op_ordinal(op), both, &run, &fault)) {
         fr_write_set_put(device, run.done);
         device->is_behind = true;
         if (device->available && ends)
@@ -394,6 +398,8 @@ static void fr_write_end_behind(fr_op *op, fr_device_write *device, fr_fence *do
         fr_device_run_end(&run);
         return;
     }
+    if (done[0] || done[1]) /* the report comes behind that at least */
+        fr_write_set_put(device, done[0] ? done[0] : done[1]);
     if (device->available) {
         device->told = true; /* it would say more than is true */
         fr_write_not_available(op, device, &fault);
@@ -433,6 +439,8 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
         return false;
     bool placed = *reserved && fr_write_home_place(op, &source, &run, plan);
     bool ends = last || !placed, behind = fr_write_is_behind(device, &run);
+    /* Its home's stream does not wait for what another device may be reading. */
+    behind = behind || (!placed && source.read);
     if (device->available && ends && !behind)
         fr_write_make_available(op, device, &run);
     fr_fence *done = run.done;
@@ -450,11 +458,12 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
     if (*reserved && run.recorded)
 #endif
         fr_write_device_hold(device, entry, source.read ? source.read : done);
-    fr_fence_release(source.read);
     if (behind)
-        fr_write_end_behind(op, device, run.recorded ? done : NULL, ends);
+        fr_write_end_behind(op, device,
+                            (fr_fence *const[2]){run.recorded ? done : NULL, source.read}, ends);
     else if (run.recorded)
         fr_write_set_put(device, done);
+    fr_fence_release(source.read);
     fr_fence_release(done);
     return placed;
 }
@@ -462,17 +471,26 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
 void fr_write_device_last(fr_op *op, fr_device_write *device)
 {
     if (device->available)
-        fr_write_end_behind(op, device, NULL, true);
+        fr_write_end_behind(op, device, (fr_fence *const[2]){NULL, NULL}, true);
 }
 
+/* Also of an entry that has failed: what it has put into streams may read the source. */
 static void fr_write_report(const fr_device_write *device, const fr_opened *home)
 {
     fr_device_told work = device->work;
+    if (!device->report || !device->put)
+        return;
     if (home != device->opened) {
         work.place = home->place;
         work.stream = 0;
     }
     fr_device_report_tell(device->report, device->put, &work);
+}
+
+void fr_write_device_failed(fr_device_write *device, fr_fence *done, const fr_opened *there)
+{
+    fr_write_set_put(device, done);
+    fr_write_report(device, there);
 }
 
 static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *device)
@@ -498,14 +516,17 @@ static void fr_write_device_one(fr_op *op, fr_write_op *write, fr_device_write *
         for (uint32_t chunk = 0; chunk < plan.chunk_count; chunk++)
             fr_store_write_chunk(&plan, chunk); /* rows of an array */
         fr_store_write_commit(write->stage->store, &plan);
-        if (device->report)
-            fr_write_report(device, what.device);
+        fr_write_report(device, what.device);
         write->next_entry++;
     } else if (reserved) {
         /* Not before the end of the run, which enters its fence with the payload: without it the
          * memory would be free while the device writes it, or be gone. */
         fr_store_write_cancel(write->stage->store, &plan);
     }
+#ifndef FR_MUTATE_DEVICE_FAILED_REPORTS_EARLY
+    if (fr_op_failed(op))
+        fr_write_report(device, what.device);
+#endif
 }
 
 fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_context *context)
@@ -530,16 +551,4 @@ fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_co
         else
             fr_write_device_one(op, write, device);
     return device->is_parked ? FR_RUN_PARKED : FR_RUN_DONE;
-}
-
-void fr_write_device_tell(const fr_write_op *write, char *text, size_t text_bytes)
-{
-    const fr_device_write *device = fr_write_device(write);
-    char work[160];
-    fr_device_tell(&device->work, work, sizeof(work));
-    if (device->down.staged) {
-        (void)snprintf(text, text_bytes, "the copy to the host: %s", work);
-        return;
-    }
-    (void)snprintf(text, text_bytes, "a stream for %s: all have other ordinals' work", work);
 }

@@ -72,7 +72,7 @@ fr_run_result fr_write_device_run(fr_op *op, fr_write_op *write, const fr_run_co
  * entry, which is written, was the op's last. */
 void fr_write_device_hold(fr_device_write *device, fr_write_entry *entry, fr_fence *fence);
 void fr_write_device_last(fr_op *op, fr_device_write *device);
-/* What one that is parked waits for. */
-void fr_write_device_tell(const fr_write_op *write, char *text, size_t text_bytes);
+/* The entry has failed, and what is before the fence, on that device, may read the source. */
+void fr_write_device_failed(fr_device_write *device, fr_fence *done, const fr_opened *there);
 
 #endif

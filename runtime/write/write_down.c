@@ -101,8 +101,10 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
         return;
     }
     fr_write_home_fail(op, &fault);
-    if (run.recorded)
+    if (run.recorded) {
         fr_write_device_hold(device, entry, done);
+        fr_write_device_failed(device, done, run.opened);
+    }
     fr_fence_release(done);
 }
 

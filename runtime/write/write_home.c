@@ -25,6 +25,10 @@ bool fr_write_home_begin(fr_op *op, fr_graph *graph, fr_device_write *device, co
     bool begun = given ? fr_device_run_begin_given(run, what->device, given, comes_before, &fault)
                        : fr_device_run_begin_in(run, what->device, kind, stream, what->ordinal,
                                                 comes_before, &fault);
+#ifndef FR_MUTATE_DEVICE_HOST_ROWS_FIND_NO_STREAM
+    if (!begun && run->all_busy && !device->may_park)
+        begun = fr_device_run_begin_more(run, what->device, what->ordinal, comes_before, &fault);
+#endif
     if (begun)
         return true;
     device->is_parked = run->all_busy && device->may_park;

@@ -30,12 +30,13 @@ class Plain : public RowsTest
                                        ordinal, data, OVSTAGE_PRIM_MODE_UPSERT);
     }
 
-    // Where a column's values are read without being moved, and what they are.
+    // Where a column's values are read without being moved; -1: on the host.
     int32_t Home(const client::Stage &stage, ovstage_query_handle_t query, ovx_token_t attribute,
                  uint64_t ordinal)
     {
         ovstage_placement_t there = Place(nullptr, nullptr, 1);
-        uint64_t copies = fr_sim_calls("cuMemcpyPeerAsync") + fr_sim_calls("cuMemcpyHtoDAsync");
+        uint64_t copies = fr_sim_calls("cuMemcpyPeerAsync"),
+                 uploads = fr_sim_calls("cuMemcpyHtoDAsync");
         ovstage_read_handle_t read = 0;
         ovstage_read_group_t group = {};
         stage.finish(Read(stage, query, attribute, ordinal, &there, &read));
@@ -43,8 +44,9 @@ class Plain : public RowsTest
                   OVSTAGE_OK);
         EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
         stage.finish(ovstage_release_read(stage.instance, read));
-        uint64_t now = fr_sim_calls("cuMemcpyPeerAsync") + fr_sim_calls("cuMemcpyHtoDAsync");
-        return now == copies ? 1 : 0;
+        if (fr_sim_calls("cuMemcpyHtoDAsync") != uploads)
+            return -1;
+        return fr_sim_calls("cuMemcpyPeerAsync") == copies ? 1 : 0;
     }
 
     const int64_t three_ = 3;
@@ -117,6 +119,34 @@ TEST_P(Plain, ABatchFromEverywhere)
     EXPECT_EQ(stage.read(query, names[2], 2), values);
     EXPECT_EQ(Home(stage, query, names[0], 2), 0);
     EXPECT_EQ(Home(stage, query, names[1], 2), 1);
+    EXPECT_EQ(Home(stage, query, names[2], 2), -1);
+}
+
+// Rows of the host find a stream, however many ordinals have work of ours that is not done: each of
+// these waits for what a client's stream is to write first.
+TEST_P(Plain, HostRowsOfManyOrdinals)
+{
+    enum { LAST = 48 };
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer"), stalled = Stream("stalled");
+    fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, Event()), late = Place(stalled, Event());
+    Produce(producer, memory, 3, 0);
+    FR_SIM_OK(cu->cuStreamSynchronize(producer));
+    stage.finish(Write(stage, query, attribute, 1, memory, 3, {0, 0}, &placement));
+    stage.finish(stage.seal(1));
+    fr_sim_hold(stalled, true);
+    for (uint64_t ordinal = 2; ordinal <= LAST; ordinal++) {
+        stage.finish(Write(stage, query, attribute, ordinal, memory, 3, {0, 0}, &late));
+        stage.finish(stage.write(query, attribute, ordinal, {static_cast<float>(ordinal), 1, 2}));
+    }
+    fr_sim_hold(stalled, false);
+    stage.finish(stage.seal(LAST));
+    for (uint64_t ordinal = LAST - 2; ordinal <= LAST; ordinal++)
+        EXPECT_EQ(stage.read(query, attribute, ordinal),
+                  (std::vector<float>{static_cast<float>(ordinal), 1, 2}));
 }
 
 // Rows by their numbers, of a device too.

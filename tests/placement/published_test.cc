@@ -170,6 +170,39 @@ TEST_P(Published, TheSourceIsUsedAgainAndTheChangeIsTold)
               (std::vector<Shown>{{2, {1, 6}, {51, 50}}}));
 }
 
+// The same of an operation that fails when a part of its work is in a stream: there is no memory
+// for the numbers of its rows, behind a kernel that puts their elements together.
+TEST_P(Published, TheSourceOfAFailedOperation)
+{
+    for (uint32_t workers : {0u, 1u}) {
+        client::Stage stage(Keeping(workers));
+        ovstage_query_handle_t all = stage.query(20), some = stage.query(Paths({17, 4, 9, 2}));
+        WriteBoth(stage, all, 1, {{20, 2}, {}, 0});
+        stage.finish(stage.seal(1));
+        fr_cu_stream producer = Stream("producer"), other = Stream("other");
+        Rows rows = {{4, 2}, {6, 2}, 50};
+        rows.memory = Memory(32 * sizeof(float), "source");
+        rows.with_event = false;
+        fr_sim_hold(producer, true);
+        Produce(producer, rows.memory, 32, 50);
+        ASSERT_TRUE(fr_sim_fail_call("cuMemHostAlloc", 1, FR_CU_ERROR_OUT_OF_MEMORY));
+        ovstage_enqueue_result_t write = WriteOnDevice(stage, some, 2, rows, producer);
+        ASSERT_EQ(write.status, OVSTAGE_OK) << client::last_error();
+        while (fr_sim_faults_pending())
+            EXPECT_FALSE(IsComplete(stage, write.op_index));
+        for (int k = 0; k < 10; k++)
+            EXPECT_FALSE(IsComplete(stage, write.op_index));
+        fr_sim_hold(producer, false);
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, write.op_index, client::forever, &outcome),
+                  OVSTAGE_OK);
+        EXPECT_EQ(outcome.error_op_id_count, 1u);
+        Produce(other, rows.memory, 32, -1);
+        stage.finish(stage.seal(2));
+        ExpectSameAt(stage, all, 2); // as it was
+    }
+}
+
 // Memory was used again while another stream was reading it. A consumer that stalls keeps its
 // group, while as many versions come and go as would have taken its memory.
 TEST_P(Published, AGroupIsReadWhileVersionsGo)

@@ -195,6 +195,8 @@ TEST_P(SubsetFaults, EachCallOnTheWayToTheHostFailsOnce)
         ovstage_query_handle_t query = stage.query(3);
         ASSERT_TRUE(Op(stage, WriteOnDevice(stage, query, 1, old, producer)));
         ASSERT_TRUE(Op(stage, stage.seal(1)));
+        const ovstage_placement_extension_v1_t *table = nullptr; // once and for all: no part of it
+        ASSERT_EQ(ovstage_query_placement_extension(stage.instance, &table), OVSTAGE_OK);
         ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
         bool written = false;
         bool good = Op(stage, WriteOnDevice(stage, query, 2, rows, nullptr), &written);

@@ -213,6 +213,7 @@ class Judge
     void row(const Event &event, int n, uint32_t position, int prim, bool settled);
     bool is_changed(const Event &event, int attribute);
     bool may_be_gone(const Event &event);
+    bool is_computed_out_of_order() const;
     void check_unsettled() const;
     void check_failed_reads();
     void allow_write(const Event &event, std::set<ovstage_api_status_t> &allowed);

@@ -181,7 +181,8 @@ class Judge
     ovstage_op_id_t now_ = 0;                   // what is replayed
     std::vector<OpenLookup> lookups_;
     std::vector<DerivedRow> derived_rows_;
-    std::vector<const Event *> computed_; // at sealed ordinals, in the order accepted
+    std::vector<const Event *> computed_;    // at sealed ordinals, in the order accepted
+    std::vector<Ordinal> computed_ordinals_; // of all, in that order
 
     std::vector<int> prims_of(const Event &event);
     // Its query's filter failed.
@@ -213,7 +214,6 @@ class Judge
     void row(const Event &event, int n, uint32_t position, int prim, bool settled);
     bool is_changed(const Event &event, int attribute);
     bool may_be_gone(const Event &event);
-    bool is_computed_out_of_order() const;
     void check_unsettled() const;
     void check_failed_reads();
     void allow_write(const Event &event, std::set<ovstage_api_status_t> &allowed);

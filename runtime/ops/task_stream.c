@@ -41,9 +41,10 @@ static bool fr_task_stream_end(fr_task_stream *stream, fr_device_fault *fault)
 {
     fr_opened *opened = stream->opened;
     fr_device_entry entry;
-    /* Once more: without it nobody knows whether the stream has work that others would come behind.
-     */
-    if (!fr_opened_enter(opened, &entry, fault) && !fr_opened_enter(opened, &entry, fault))
+    bool entered = fr_opened_enter(opened, &entry, fault);
+    if (!entered) /* once more, or nobody knows what others would come behind in the stream */
+        entered = fr_opened_enter(opened, &entry, fault);
+    if (!entered)
         return false; /* it stays taken */
     bool followed = opened->devices->table->stream_is_idle(stream->own->stream);
 #ifdef FR_MUTATE_DEVICE_TASK_STREAM_FORGOTTEN

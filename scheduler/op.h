@@ -100,7 +100,7 @@ struct fr_op {
         fr_op *next_free;        /* in a list of records, afterwards */
     } table;
     unsigned char payload[FR_OP_PAYLOAD_BYTES];
-    fr_edge_block *producers;         /* NULL without FR_OP_HAS_EDGES */
+    fr_edge_block *producers;         /* of no meaning without FR_OP_HAS_EDGES */
     _Atomic uint64_t failure;         /* 0, or what its table entry will be (op_table.h) */
     fr_op *solo_next, *solo_previous; /* of pending solo ops, under admission */
 };

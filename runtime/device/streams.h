@@ -4,7 +4,8 @@
  * another one. So a stream with work that is not over is taken by its lane alone, and there are
  * more streams as lanes need them, up to FR_STREAMS_MAX for those that are stalled. A gate carries
  * nothing but the waits of one op for what its source depends on; gates are not limited, since each
- * of many stalled lanes needs its own. An op that finds no stream parks (park.h), or does without.
+ * of many stalled lanes needs its own. An op that finds no stream parks (park.h), does without, or,
+ * if it can do neither, has one more with the gates, in a lane of its own (run.h, begin_more).
  *
  * Threads: all; a stream is in use by one thread at a time, from take to give. Progress: short
  * lock, no call of the table while it is held. Memory: as many streams as were busy at once. */

@@ -70,52 +70,6 @@ class MapOnDevice : public RowsTest
     }
 };
 
-// The sequence of the placement page: map, fill there, commit with the producer handed over, wait
-// for the commit, then for the event; seal, read.
-TEST_P(MapOnDevice, AFrameIsFilledInPlace)
-{
-    for (uint32_t workers : {0u, 2u}) {
-        client::Stage stage(workers);
-        ovstage_query_handle_t query = stage.query(3);
-        ovx_token_t attribute = stage.token("values");
-        fr_cu_stream producer = Stream("producer"), writer = Stream("writer"),
-                     consumer = Stream("consumer");
-        fr_cu_event produced = Event(), committed = Event();
-        ovstage_placement_t placement = Place(writer, committed);
-        for (uint64_t ordinal = 1; ordinal <= 5; ordinal++) {
-            auto first = static_cast<float>(10 * ordinal);
-            ovstage_map_group_t group = {};
-            ovstage_map_handle_t map = Open(stage, query, attribute, ordinal, placement, &group);
-            EXPECT_EQ(group.data.count, 3u);
-            fr_cu_device_ptr data = Data(group);
-            Produce(producer, data, 3, first);
-            FR_SIM_OK(cu->cuEventRecord(produced, producer));
-            bool by_group = ordinal % 2 == 0; // each way of committing
-            ovstage_cuda_sync_t done = {0, Handle(produced)};
-            if (by_group)
-                stage.finish(ovstage_unmap_group(stage.instance, map, &group, done));
-            else
-                stage.finish(ovstage_unmap_attribute(stage.instance, map, done));
-            // Nobody copies the rows, so that they lie there for good.
-            FR_SIM_OK(cu->cuStreamWaitEvent(consumer, committed, 0));
-            EXPECT_EQ(Copy(consumer, data, 3), (std::vector<float>{first, first + 1, first + 2}));
-            if (by_group)
-                stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
-            stage.finish(stage.seal(ordinal));
-            ovstage_read_handle_t read = 0;
-            ovstage_read_group_t shown = {};
-            ovstage_placement_t reading = Place(nullptr, nullptr);
-            stage.finish(Read(stage, query, attribute, ordinal, &reading, &read));
-            ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &shown),
-                      OVSTAGE_OK);
-            EXPECT_EQ(reinterpret_cast<fr_cu_device_ptr>(shown.data.tensors->data), data);
-            EXPECT_EQ(Copy(consumer, data, 3), (std::vector<float>{first, first + 1, first + 2}));
-            EXPECT_EQ(ovstage_release_group(stage.instance, &shown), OVSTAGE_OK);
-            stage.finish(ovstage_release_read(stage.instance, read));
-        }
-    }
-}
-
 // The buffer starts with zeros, whatever was there, and a fetch waits for that.
 TEST_P(MapOnDevice, AFetchWaitsUntilTheBufferIsCleared)
 {

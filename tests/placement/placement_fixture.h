@@ -105,9 +105,20 @@ class PlacementTest : public ::testing::TestWithParam<Order>
 
     void SetUp() override
     {
-        const uint32_t produce[] = {8, 4, 4}, sum[] = {8, 4, 8};
         options.mode = GetParam().mode;
         options.seed = GetParam().seed;
+        Open();
+    }
+
+    void TearDown() override
+    {
+        Close();
+    }
+
+    // A simulation with `options` as they are.
+    void Open()
+    {
+        const uint32_t produce[] = {8, 4, 4}, sum[] = {8, 4, 8};
         // Named here, so that a library with both providers gives the backend's.
         ASSERT_NE(fr_device_provider, nullptr);
         fr_sim_open(&options);
@@ -125,10 +136,12 @@ class PlacementTest : public ::testing::TestWithParam<Order>
             FR_SIM_OK(cu->cuModuleGetFunction(&sum_[i], module, "client_sum"));
         }
         alive_ = fr_sim_check_leaks(false);
+        made_ = 0;
+        current_ = 0;
     }
 
     // What the client has made is its own; of the stage nothing is left.
-    void TearDown() override
+    void Close()
     {
         EXPECT_TRUE(fr_sim_drain());
         if (!reports_are_meant) {
@@ -215,15 +228,20 @@ class PlacementTest : public ::testing::TestWithParam<Order>
         return placement;
     }
 
-    // A column of one float a row, from memory of device 0.
+    // A column of one float a row, from memory of a device.
     static ovstage_enqueue_result_t Write(const client::Stage &stage, ovstage_query_handle_t query,
                                           ovx_token_t attribute, uint64_t ordinal,
                                           fr_cu_device_ptr from, int64_t count,
                                           ovstage_cuda_sync_t sync,
-                                          const ovstage_placement_t *placement)
+                                          const ovstage_placement_t *placement, int32_t device = 0)
     {
-        DLTensor tensor{
-            reinterpret_cast<void *>(from), {kDLCUDA, 0}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0};
+        DLTensor tensor{reinterpret_cast<void *>(from),
+                        {kDLCUDA, device},
+                        1,
+                        {kDLFloat, 32, 1},
+                        &count,
+                        nullptr,
+                        0};
         ovstage_write_data_t data = {};
         data.tensors = &tensor;
         data.tensor_count = 1;

@@ -372,8 +372,10 @@ TEST_P(Arrays, Refusals)
     client::Stage stage(Keeping(1));
     ovstage_query_handle_t all = stage.query(2);
     WriteBoth(stage, all, 1, {{2, 1}, 1000});
-    auto fails = [&](ovstage_enqueue_result_t result, const char *why) {
+    auto fails = [&](ovstage_enqueue_result_t result, ovstage_api_status_t status,
+                     const char *why) {
         std::string text = client::last_error();
+        EXPECT_EQ(result.status, status) << why;
         if (result.status == OVSTAGE_OK) {
             ovstage_op_wait_result_t outcome = {};
             EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
@@ -395,10 +397,10 @@ TEST_P(Arrays, Refusals)
         return ovstage_write_attribute_on_device(stage.instance, all, Name(OnDevice(stage)), 2,
                                                  data, OVSTAGE_PRIM_MODE_UPSERT, &placement);
     };
-    fails(write(mixed.data), "several devices in one write");
+    fails(write(mixed.data), OVSTAGE_ERROR_NOT_SUPPORTED, "several devices in one write");
     mixed.tensors[1] = mixed.tensors[0];
     mixed.tensors[1].data = values.data();
-    fails(write(mixed.data), "not on CUDA device 0");
+    fails(write(mixed.data), OVSTAGE_ERROR_INVALID_ARGUMENT, "not on CUDA device 0");
     // Paths in a copy are redirected, by the host.
     ovx_token_t paths = stage.token("paths");
     uint64_t path = 0;
@@ -413,7 +415,8 @@ TEST_P(Arrays, Refusals)
                                                    &placement));
     std::string from = "/P/0", to = "/Copy";
     ovx_string_t target = client::text(to);
-    fails(ovstage_clone(stage.instance, client::text(from), &target, 1, 2), "lies on a device");
+    fails(ovstage_clone(stage.instance, client::text(from), &target, 1, 2), OVSTAGE_OK,
+          "lies on a device");
     stage.finish(stage.seal(2));
     ExpectSameAt(stage, all, 2);
 }

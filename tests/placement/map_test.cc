@@ -175,9 +175,38 @@ TEST_P(MapOnDevice, TheColumnLiesOnAnotherDevice)
         stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
         stage.finish(stage.seal(1));
         map = Open(stage, query, attribute, 2, placement, &group);
+        fr_sim_hold(producer, true);
         Produce(producer, Data(group), 3, 5);
-        stage.finish(ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0}));
+        ovstage_enqueue_result_t commit =
+            ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0});
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, commit.op_index,
+                                  with_event ? client::forever : 1000, &outcome),
+                  with_event ? OVSTAGE_OK : OVSTAGE_ERROR_TIMEOUT);
+        if (with_event) { // recorded where the session is, behind the copy on the other device
+            (void)fr_sim_drain();
+            EXPECT_EQ(cu->cuEventQuery(committed), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+        }
+        fr_sim_hold(producer, false);
+        stage.finish(commit);
         stage.finish(stage.seal(2));
+        // A consumer that waits for the commit's event alone, or for nothing when that is complete.
+        MakeCurrent(1);
+        fr_cu_stream consumer = Stream("consumer");
+        ovstage_placement_t there = Place(Stream("reader"), Event(), 1);
+        ovstage_read_handle_t read = 0;
+        ovstage_read_group_t shown = {};
+        stage.finish(Read(stage, query, attribute, 2, &there, &read));
+        ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &shown),
+                  OVSTAGE_OK);
+        if (with_event) {
+            FR_SIM_OK(cu->cuStreamWaitEvent(consumer, committed, 0));
+        }
+        EXPECT_EQ(Copy(consumer, reinterpret_cast<fr_cu_device_ptr>(shown.data.tensors->data), 3),
+                  (std::vector<float>{5, 6, 7}));
+        MakeCurrent(0);
+        EXPECT_EQ(ovstage_release_group(stage.instance, &shown), OVSTAGE_OK);
+        stage.finish(ovstage_release_read(stage.instance, read));
         EXPECT_EQ(stage.read(query, attribute, 1), (std::vector<float>{0, 0, 0}));
         EXPECT_EQ(stage.read(query, attribute, 2), (std::vector<float>{5, 6, 7}));
     }
@@ -243,12 +272,22 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
     ovstage_placement_t placement = Place(nullptr, Event());
     ovstage_map_handle_t map = 1;
     ovstage_map_desc_t desc = Desc(attribute);
+    auto says = [&](ovstage_enqueue_result_t result, ovstage_api_status_t status,
+                    const char *part) {
+        EXPECT_EQ(result.status, status) << part;
+        EXPECT_EQ(result.op_index, OVSTAGE_INVALID_OP_ID) << part;
+        EXPECT_NE(client::last_error().find(part), std::string::npos) << client::last_error();
+    };
+    flyrail_statistics_t before = stage.statistics();
     auto refused = [&](ovstage_enqueue_result_t result, ovstage_api_status_t status,
                        const char *part) {
-        EXPECT_EQ(result.status, status);
-        EXPECT_EQ(result.op_index, OVSTAGE_INVALID_OP_ID);
-        EXPECT_NE(client::last_error().find(part), std::string::npos) << client::last_error();
-        EXPECT_EQ(map, OVSTAGE_INVALID_MAP_HANDLE);
+        says(result, status, part);
+        EXPECT_EQ(map, OVSTAGE_INVALID_MAP_HANDLE) << part;
+        map = 1;
+        flyrail_statistics_t after = stage.statistics();
+        EXPECT_EQ(after.ops_accepted, before.ops_accepted) << part;
+        EXPECT_EQ(after.prims, before.prims) << part;
+        EXPECT_EQ(after.pending_bytes, before.pending_bytes) << part;
     };
     const size_t sizes[3] = {1, 2, 3};
     refused(ovstage_map_attribute_on_device(stage.instance, query, &desc, 1, sizes, 3, &placement,
@@ -270,16 +309,18 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
             OVSTAGE_ERROR_INVALID_ARGUMENT, "captures a graph");
     ovstage_map_group_t group = {};
     map = Open(stage, query, attribute, 1, placement, &group);
-    EXPECT_EQ(ovstage_unmap_group(stage.instance, map, &group, {Handle(capturing), 0}).status,
-              OVSTAGE_ERROR_INVALID_ARGUMENT);
+    says(ovstage_unmap_group(stage.instance, map, &group, {Handle(capturing), 0}),
+         OVSTAGE_ERROR_INVALID_ARGUMENT, "captures a graph");
     fr_cu_graph graph = nullptr;
     FR_SIM_OK(cu->cuStreamEndCapture(capturing, &graph));
     FR_SIM_OK(cu->cuGraphDestroy(graph));
     Produce(producer, Data(group), 3, 1);
     stage.finish(ovstage_unmap_group(stage.instance, map, &group, {Handle(producer), 0}));
-    EXPECT_EQ(ovstage_unmap_group(stage.instance, map, &group, {0, 0}).status,
-              OVSTAGE_ERROR_INVALID_HANDLE);
+    says(ovstage_unmap_group(stage.instance, map, &group, {0, 0}), OVSTAGE_ERROR_INVALID_HANDLE,
+         "group");
     stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
+    says(ovstage_unmap_attribute(stage.instance, map, {0, 0}), OVSTAGE_ERROR_INVALID_HANDLE, "map");
+    EXPECT_EQ(ovstage_fetch_map_next(stage.instance, map, 0, &group), OVSTAGE_ERROR_INVALID_HANDLE);
     // Its column lies on the host: the rows are copied there.
     ovx_token_t host = stage.token("host");
     stage.finish(stage.write(query, host, 1, std::vector<float>{4, 5, 6}));

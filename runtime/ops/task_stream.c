@@ -42,8 +42,10 @@ static bool fr_task_stream_end(fr_task_stream *stream, fr_device_fault *fault)
     fr_opened *opened = stream->opened;
     fr_device_entry entry;
     bool entered = fr_opened_enter(opened, &entry, fault);
+#ifndef FR_MUTATE_DEVICE_TASK_STREAM_LOST
     if (!entered) /* once more, or nobody knows what others would come behind in the stream */
         entered = fr_opened_enter(opened, &entry, fault);
+#endif
     if (!entered)
         return false; /* it stays taken */
     bool followed = opened->devices->table->stream_is_idle(stream->own->stream);

@@ -56,6 +56,9 @@ bool fr_away_add(fr_away *away, size_t match, const fr_value_test *test, fr_late
                   (away->count < away->capacity ||
                    fr_away_grow(away, &values, &away->capacity, sizeof(*away->values)));
     away->values = values;
+#ifdef FR_MUTATE_DEVICE_AWAY_FORGETS_MEMORY
+    away->no_memory = false;
+#endif
     away->no_memory = away->no_memory || !enough;
     if (!enough)
         return false;

@@ -50,6 +50,17 @@ static bool fr_head_place_save(const fr_store *store, fr_device_run *run, const 
     return put;
 }
 
+/* With the segment's lock held, where nobody can take a reference: a filter may have since. */
+static bool fr_head_place_is_unused(const fr_version *older)
+{
+#ifdef FR_MUTATE_DEVICE_OLDER_IN_USE
+    (void)older;
+    return true;
+#else
+    return fr_buffer_writable(older->buffer);
+#endif
+}
+
 /* NULL: it stays as it is. */
 static fr_buffer *fr_head_place_saved(fr_store *store, const fr_version *older)
 {
@@ -83,8 +94,7 @@ static fr_buffer *fr_head_place_of_older(fr_store *store, fr_segment *segment,
     if (!saved)
         return NULL;
     fr_mutex_lock(&segment->lock);
-    /* Asked again where nobody can take a reference: a filter may have since. */
-    if (fr_buffer_writable(older->buffer) && fr_head_copy_begin_undo(older)) {
+    if (fr_head_place_is_unused(older) && fr_head_copy_begin_undo(older)) {
         whole = older->buffer;
         fr_head_copy_end_undo(segment, older, saved);
     }

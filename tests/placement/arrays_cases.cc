@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tests/placement/arrays_fixture.h"
-#include "tests/support/heap.h"
+#include "tests/placement/each_fails.h"
 
 namespace
 {
@@ -19,26 +19,6 @@ uint64_t Stride(uint64_t short_form)
 class ArrayFaults : public ArraysTest
 {
   protected:
-    static bool Op(const client::Stage &stage, ovstage_enqueue_result_t result,
-                   bool *applied = nullptr)
-    {
-        if (result.status != OVSTAGE_OK) {
-            EXPECT_NE(client::last_error(), "");
-            return false;
-        }
-        ovstage_op_wait_result_t outcome = {};
-        EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
-                  OVSTAGE_OK);
-        bool good = outcome.error_op_id_count == 0;
-        std::string text =
-            good ? "" : client::text(ovstage_get_last_op_error(stage.instance, result.op_index));
-        EXPECT_TRUE(good || !text.empty());
-        if (applied) // or it has failed behind its work (R180)
-            *applied = good || text.find("availability_event") != std::string::npos;
-        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
-        return good;
-    }
-
     struct Step {
         uint64_t ordinal;
         std::vector<uint32_t> numbers;
@@ -62,7 +42,7 @@ class ArrayFaults : public ArraysTest
             numbers.push_back(k);
         Add(stage, 1, numbers, {std::vector<uint32_t>(prims, 2), 1000, Ragged::Packed});
         ASSERT_TRUE(Run(stage, steps_[0]));
-        ASSERT_TRUE(Op(stage, stage.seal(1)));
+        ASSERT_TRUE(Succeeds(stage, stage.seal(1)));
         steps_.clear();
         Add(stage, 2, {4, 2, 0}, {{3, 1, 2}, 2000, Ragged::Apart});
         Add(stage, 2, {2, 5, 3, 1}, {{2, 0, 3, 1}, 3000, Ragged::Strided});
@@ -77,23 +57,23 @@ class ArrayFaults : public ArraysTest
         bool good = true;
         for (Step &step : steps_)
             good = Run(stage, step) && good;
-        if (!Op(stage, stage.seal(3))) { // refused without memory
+        if (!Succeeds(stage, stage.seal(3))) { // refused without memory
             good = false;
-            EXPECT_TRUE(Op(stage, stage.seal(3)));
+            EXPECT_TRUE(Succeeds(stage, stage.seal(3)));
         }
         ovstage_placement_t placement = Place(nullptr, readable_);
         good = Try(stage, nullptr) && good;
         return Try(stage, &placement) && good;
     }
 
-    void ExpectWanted(const client::Stage &stage, uint64_t k)
+    void ExpectWanted(const client::Stage &stage)
     {
         ovstage_placement_t placement = Place(nullptr, Event());
         for (const ovstage_placement_t *where :
              {static_cast<const ovstage_placement_t *>(nullptr), &std::as_const(placement)}) {
             auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, 3, false}, where);
-            ASSERT_EQ(groups.size(), 1u) << k;
-            EXPECT_EQ(groups[0].rows, wanted_) << k;
+            ASSERT_EQ(groups.size(), 1u);
+            EXPECT_EQ(groups[0].rows, wanted_);
         }
     }
 
@@ -120,11 +100,11 @@ class ArrayFaults : public ArraysTest
     {
         bool written = false;
         ovstage_placement_t placement = Place(nullptr, step.event);
-        bool good = Op(stage,
-                       ovstage_write_attribute_on_device(
-                           stage.instance, step.query, Name(OnDevice(stage)), step.ordinal,
-                           step.tensors->data, OVSTAGE_PRIM_MODE_UPSERT, &placement),
-                       &written);
+        bool good = Succeeds(stage,
+                             ovstage_write_attribute_on_device(
+                                 stage.instance, step.query, Name(OnDevice(stage)), step.ordinal,
+                                 step.tensors->data, OVSTAGE_PRIM_MODE_UPSERT, &placement),
+                             &written);
         float first = step.ragged.first;
         for (size_t k = 0; k < step.numbers.size(); k++) {
             std::vector<float> row;
@@ -143,7 +123,7 @@ class ArrayFaults : public ArraysTest
         ovx_token_t attribute = OnDevice(stage);
         ovstage_enqueue_result_t result = ovstage_read_attributes_on_device(
             stage.instance, all_, &attribute, 1, {0, 3, false}, placement, &read);
-        if (!Op(stage, result))
+        if (!Succeeds(stage, result))
             return false;
         ovstage_read_group_t group = {};
         bool good =
@@ -152,7 +132,7 @@ class ArrayFaults : public ArraysTest
         if (good) {
             EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
         }
-        return Op(stage, ovstage_release_read(stage.instance, read)) && good;
+        return Succeeds(stage, ovstage_release_read(stage.instance, read)) && good;
     }
 
     fr_cu_stream producer_ = nullptr;
@@ -165,43 +145,18 @@ class ArrayFaults : public ArraysTest
 
 TEST_P(ArrayFaults, EachCallFailsOnce)
 {
-    bool struck = true;
-    for (uint64_t k = 1; struck; k += Stride(4)) {
-        client::Stage stage(0);
-        Prepare(stage);
-        ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
-        bool good = Frame(stage);
-        struck = !fr_sim_faults_pending();
-        fr_sim_clear_faults();
-        EXPECT_TRUE(good || struck) << k;
-        ExpectWanted(stage, k);
-        ASSERT_LT(k, 1000u);
-    }
+    EachCallFails(
+        1, Stride(4), [&](const client::Stage &stage) { Prepare(stage); },
+        [&](const client::Stage &stage) { return Frame(stage); },
+        [&](const client::Stage &stage) { ExpectWanted(stage); });
 }
 
 TEST_P(ArrayFaults, EachAllocationFailsOnce)
 {
-    bool struck = true;
-    for (uint64_t k = 1; struck; k += Stride(2)) {
-        fr_test_heap *heap = fr_test_heap_create();
-        {
-            const fr_allocator *allocator = fr_test_heap_allocator(heap);
-            flyrail_config_t config = client::config(0);
-            config.allocator.allocate = allocator->allocate;
-            config.allocator.release = allocator->release;
-            config.allocator.user = allocator->user;
-            client::Stage stage(config);
-            Prepare(stage);
-            fr_test_heap_fail(heap, k, 0);
-            bool good = Frame(stage);
-            struck = fr_test_heap_calls(heap) >= k;
-            fr_test_heap_fail(heap, 0, 0);
-            EXPECT_TRUE(good || struck) << k;
-            ExpectWanted(stage, k);
-        }
-        EXPECT_EQ(fr_test_heap_destroy(heap), 0u);
-        ASSERT_LT(k, 1000u);
-    }
+    EachAllocationFails(
+        1, Stride(2), [&](const client::Stage &stage) { Prepare(stage); },
+        [&](const client::Stage &stage) { return Frame(stage); },
+        [&](const client::Stage &stage) { ExpectWanted(stage); });
 }
 
 // Each of them some hundred times: in one order, in which nothing runs before somebody asks for it.

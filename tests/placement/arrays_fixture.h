@@ -49,14 +49,6 @@ class ArraysTest : public PlacementTest
   protected:
     std::vector<int32_t> read_on = {0}; // devices
 
-    static std::vector<std::string> Paths(const std::vector<uint32_t> &numbers)
-    {
-        std::vector<std::string> paths;
-        for (uint32_t number : numbers)
-            paths.push_back("/P/" + std::to_string(number));
-        return paths;
-    }
-
     static ovx_token_t OnDevice(const client::Stage &stage)
     {
         return stage.token("device");

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "tests/placement/arrays_fixture.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -348,9 +349,7 @@ TEST_P(Arrays, PlainWritesOfTheHost)
     const size_t sizes[] = {1, 0, 2};
     ++ordinal;
     for (ovx_token_t name : {OnHost(stage), OnDevice(stage)}) {
-        ovstage_map_desc_t desc = {};
-        desc.attribute = Name(name);
-        desc.dtype = {kDLFloat, 32, 1};
+        ovstage_map_desc_t desc = client::description(name);
         ovstage_map_handle_t map = 0;
         ovstage_map_group_t group = {};
         stage.finish(ovstage_map_attribute(stage.instance, few, &desc, ordinal, sizes, 3, &map));

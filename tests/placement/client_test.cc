@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/placement/placement_fixture.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -342,6 +343,35 @@ TEST_P(TaskStreams, WhatComesBehindATaskComesBehindItsWork)
     }
 }
 
+// Its end is told by what is recorded behind it: a device that cannot be entered for that is
+// entered once more, and what comes behind the task still comes behind its work.
+TEST_P(TaskStreams, ADeviceThatIsNotEnteredAtOnce)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, Event());
+    UseADevice(stage);
+    const uint64_t streams = fr_sim_calls("cuStreamCreateWithPriority");
+    for (uint64_t ordinal = 2; ordinal < 6; ordinal++) {
+        auto first = static_cast<float>(10 * ordinal);
+        InAStream produces = {[&](const flyrail_task_context_t &context) {
+            ProduceThere(context, data, first);
+            EXPECT_TRUE(
+                fr_sim_fail_call("cuThreadExchangeStreamCaptureMode", 1, FR_CU_ERROR_UNKNOWN));
+        }};
+        stage.finish(client::task(stage, ordinal, RunInAStream, &produces));
+        EXPECT_FALSE(fr_sim_faults_pending());
+        stage.finish(Write(stage, query, attribute, ordinal, data, 3, {0, 0}, &placement));
+        stage.finish(stage.seal(ordinal));
+        EXPECT_EQ(stage.read(query, attribute, ordinal),
+                  (std::vector<float>{first, first + 1, first + 2}));
+    }
+    // Nor is any stream lost: each task has the first one's, or another that was there.
+    EXPECT_LE(fr_sim_calls("cuStreamCreateWithPriority") - streams, 3u);
+}
+
 // The work of a task may stall: its lane waits, and no thread does.
 TEST_P(TaskStreams, ATaskThatStallsHoldsNoThread)
 {
@@ -539,9 +569,7 @@ TEST_P(PlacementClient, AMapThatFailsBehindDeviceWork)
     ovstage_enqueue_result_t on_device =
         Write(stage, query, stage.token("values"), 5, data, 3, {Handle(producer), 0}, &placement);
     ovstage_enqueue_result_t first = stage.write(query, attribute, 5, values);
-    ovstage_map_desc_t desc = {};
-    desc.attribute = ovx_string_or_token_t{attribute, {}};
-    desc.dtype = {kDLFloat, 32, 1};
+    ovstage_map_desc_t desc = client::description(attribute);
     desc.prim_mode = OVSTAGE_PRIM_MODE_INSERT;
     ovstage_map_handle_t map = 0;
     ovstage_enqueue_result_t mapped =

@@ -6,8 +6,10 @@
 #include <iterator>
 #include <map>
 
+#include "tests/placement/each_fails.h"
 #include "tests/placement/rows_fixture.h"
 #include "tests/support/filters.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -79,30 +81,6 @@ class EveryCall : public RowsTest
         }
     }
 
-    // True when it was accepted and did not fail. *applied: or it has failed behind its work, by
-    // the record of the client's event (R180).
-    static bool Op(const client::Stage &stage, ovstage_enqueue_result_t result,
-                   bool *applied = nullptr)
-    {
-        if (applied)
-            *applied = false;
-        if (result.status != OVSTAGE_OK) {
-            EXPECT_NE(client::last_error(), "");
-            return false;
-        }
-        ovstage_op_wait_result_t outcome = {};
-        EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
-                  OVSTAGE_OK);
-        bool good = outcome.error_op_id_count == 0;
-        std::string text =
-            good ? "" : client::text(ovstage_get_last_op_error(stage.instance, result.op_index));
-        EXPECT_TRUE(good || !text.empty());
-        if (applied)
-            *applied = good || text.find("availability_event") != std::string::npos;
-        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
-        return good;
-    }
-
     // All that the client has, once for all stages.
     void SetUp() override
     {
@@ -145,8 +123,8 @@ class EveryCall : public RowsTest
                 continue;
             ovstage_query_handle_t query = stage.query(Paths(written.query_numbers));
             bool applied = false;
-            good = Op(stage, WriteOnDevice(stage, query, ordinal, written.rows, producer_),
-                      &applied) &&
+            good = Succeeds(stage, WriteOnDevice(stage, query, ordinal, written.rows, producer_),
+                            &applied) &&
                    good;
             for (size_t k = 0; applied && k < written.numbers.size(); k++)
                 wanted_[written.numbers[k]] = written.values[k];
@@ -157,16 +135,14 @@ class EveryCall : public RowsTest
     // A session over all keys, which the client fills there.
     bool MapAll(const client::Stage &stage, uint64_t ordinal)
     {
-        ovstage_map_desc_t desc = {};
-        desc.attribute = ovx_string_or_token_t{OnDevice(stage), {}};
-        desc.dtype = {kDLFloat, 32, 1};
+        ovstage_map_desc_t desc = client::description(OnDevice(stage));
         ovstage_placement_t placement = Place(nullptr, event_);
         ovstage_map_handle_t map = 0;
         ovstage_map_group_t group = {};
-        if (!Op(stage, ovstage_map_attribute_on_device(stage.instance, all_, &desc, ordinal,
-                                                       nullptr, 0, &placement, &map)))
-            return Op(stage, map ? ovstage_unmap_attribute(stage.instance, map, {0, 0})
-                                 : ovstage_enqueue_result_t{OVSTAGE_ERROR_OP_FAILED, 0}) &&
+        if (!Succeeds(stage, ovstage_map_attribute_on_device(stage.instance, all_, &desc, ordinal,
+                                                             nullptr, 0, &placement, &map)))
+            return Succeeds(stage, map ? ovstage_unmap_attribute(stage.instance, map, {0, 0})
+                                       : ovstage_enqueue_result_t{OVSTAGE_ERROR_OP_FAILED, 0}) &&
                    false;
         EXPECT_EQ(ovstage_fetch_map_next(stage.instance, map, client::forever, &group), OVSTAGE_OK);
         Sure([&] {
@@ -179,9 +155,9 @@ class EveryCall : public RowsTest
         };
         bool applied = false;
         ovstage_enqueue_result_t sent = commit();
-        bool good = Op(stage, sent, &applied);
+        bool good = Succeeds(stage, sent, &applied);
         if (sent.status != OVSTAGE_OK) { // the session is there until it is committed
-            EXPECT_TRUE(Op(stage, commit(), &applied));
+            EXPECT_TRUE(Succeeds(stage, commit(), &applied));
         }
         for (uint32_t k = 0; applied && k < prims; k++)
             wanted_[k] = filling_[k];
@@ -193,14 +169,15 @@ class EveryCall : public RowsTest
                  ovstage_ordinal_range_t range, const ovstage_placement_t *placement)
     {
         ovstage_read_handle_t read = 0;
-        bool good = Op(stage, ovstage_read_attributes_on_device(stage.instance, query, &attribute,
-                                                                1, range, placement, &read));
+        bool good =
+            Succeeds(stage, ovstage_read_attributes_on_device(stage.instance, query, &attribute, 1,
+                                                              range, placement, &read));
         ovstage_read_group_t group = {};
         while (good &&
                ovstage_fetch_read_next(stage.instance, read, client::forever, &group) == OVSTAGE_OK)
             EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
         if (read != 0) {
-            EXPECT_TRUE(Op(stage, ovstage_release_read(stage.instance, read)));
+            EXPECT_TRUE(Succeeds(stage, ovstage_release_read(stage.instance, read)));
         }
         return good;
     }
@@ -209,15 +186,15 @@ class EveryCall : public RowsTest
     bool TryFilter(const client::Stage &stage)
     {
         ovstage_query_handle_t made = 0;
-        bool good =
-            Op(stage, client::submit(stage, {{"device", OVSTAGE_FILTER_OP_GE, {"2000"}}}, &made));
+        bool good = Succeeds(
+            stage, client::submit(stage, {{"device", OVSTAGE_FILTER_OP_GE, {"2000"}}}, &made));
         if (good) {
             EXPECT_EQ(client::found(stage, made).paths.size(),
                       static_cast<size_t>(
                           std::count_if(wanted_.begin(), wanted_.end(),
                                         [](const auto &entry) { return entry.second >= 2000; })));
         }
-        EXPECT_TRUE(Op(stage, ovstage_release_query(stage.instance, made)));
+        EXPECT_TRUE(Succeeds(stage, ovstage_release_query(stage.instance, made)));
         return good;
     }
 
@@ -244,7 +221,7 @@ class EveryCall : public RowsTest
         all_ = stage.query(prims);
         turned_ = stage.query(Paths({20, 3, 9, 14}));
         std::vector<float> values(prims, 7);
-        bool good = Op(stage, stage.write(all_, OnHost(stage), 1, values));
+        bool good = Succeeds(stage, stage.write(all_, OnHost(stage), 1, values));
         EXPECT_TRUE(good);
         good = WriteAll(stage, 1);
         if (wanted_.empty()) { // others write what is there
@@ -257,7 +234,7 @@ class EveryCall : public RowsTest
                 wanted_.erase(14);
                 wanted_.erase(15);
             }
-            EXPECT_TRUE(Op(stage, stage.seal(ordinal)));
+            EXPECT_TRUE(Succeeds(stage, stage.seal(ordinal)));
             (void)fr_sim_drain();
             good = ((ordinal != 3 && ordinal != last) || ReadAll(stage, ordinal)) && good;
         }
@@ -267,8 +244,9 @@ class EveryCall : public RowsTest
     static bool Delete(const client::Stage &stage, uint64_t ordinal)
     {
         ovx_string_or_token_t name = {OnDevice(stage), {}};
-        return Op(stage, ovstage_delete_attributes(stage.instance, stage.query(Paths({14, 15})),
-                                                   &name, 1, ordinal));
+        return Succeeds(stage,
+                        ovstage_delete_attributes(stage.instance, stage.query(Paths({14, 15})),
+                                                  &name, 1, ordinal));
     }
 
     // By a read on the device, and on the host.

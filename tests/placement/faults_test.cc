@@ -2,7 +2,7 @@
 #include <functional>
 #include <thread>
 
-#include "tests/placement/placement_fixture.h"
+#include "tests/placement/each_fails.h"
 #include "tests/support/filters.h"
 
 namespace
@@ -32,69 +32,53 @@ class PlacementFaults : public PlacementTest
 {
 };
 
-// True when nothing of the frame failed. What was accepted is waited for in any case.
-bool Op(const client::Stage &stage, ovstage_enqueue_result_t result)
-{
-    if (result.status != OVSTAGE_OK) {
-        EXPECT_NE(client::last_error(), "");
-        return false;
-    }
-    ovstage_op_wait_result_t outcome = {};
-    EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
-              OVSTAGE_OK);
-    bool good = outcome.error_op_id_count == 0;
-    EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
-    return good;
-}
-
 TEST_P(PlacementFaults, EachCallFailsOnce)
 {
-    uint64_t k = 0;
-    bool struck = true;
-    while (struck) {
-        client::Stage stage(1);
-        ovstage_query_handle_t query = stage.query(3);
-        ovx_token_t attribute = stage.token("values");
-        fr_cu_stream producer = Stream("producer"), consumer = Stream("consumer");
-        fr_cu_event written = Event(), readable = Event();
-        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source"),
-                         sum = Memory(sizeof(float), "sum");
-        ovstage_placement_t write_placement = Place(nullptr, written),
-                            read_placement = Place(nullptr, readable);
+    fr_cu_stream producer = Stream("producer"), consumer = Stream("consumer");
+    fr_cu_event written = Event(), readable = Event();
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "source"), sum = Memory(sizeof(float), "sum");
+    ovstage_placement_t write_placement = Place(nullptr, written),
+                        read_placement = Place(nullptr, readable);
+    ovstage_read_handle_t read = 0;
+    auto write = [&](const client::Stage &stage, uint64_t ordinal) {
+        return Write(stage, stage.query(3), stage.token("values"), ordinal, data, 3,
+                     {Handle(producer), 0}, &write_placement);
+    };
+    Produce(producer, data, 3, 1);
+    EachCallFails(
+        1, 1,
         // The device is open, and something was written: what follows makes the usual calls, and
         // some of the first ones.
-        Produce(producer, data, 3, 1);
-        ASSERT_TRUE(Op(stage, Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0},
-                                    &write_placement)));
-        ASSERT_TRUE(Op(stage, stage.seal(1)));
-        FR_SIM_OK(cu->cuStreamSynchronize(producer));
-        ASSERT_TRUE(fr_sim_fail_call(nullptr, ++k, FR_CU_ERROR_UNKNOWN));
-        ovstage_read_handle_t read = 0;
-        bool good = Op(stage, Write(stage, query, attribute, 2, data, 3, {Handle(producer), 0},
-                                    &write_placement));
-        good = Op(stage, stage.seal(2)) && good;
-        good = Op(stage, Read(stage, query, attribute, 2, &read_placement, &read)) && good;
-        struck = !fr_sim_faults_pending();
-        fr_sim_clear_faults();
-        EXPECT_TRUE(good || struck) << k;
-        if (read != 0) { // what is read is one of the two, which are the same
-            ovstage_read_group_t group = {};
-            ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
-                      OVSTAGE_OK);
-            FR_SIM_OK(cu->cuStreamWaitEvent(consumer, readable, 0));
-            Sum(consumer, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), 3, sum);
-            EXPECT_EQ(Value(consumer, sum), 6) << k;
-            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
-            EXPECT_TRUE(Op(stage, ovstage_release_read(stage.instance, read)));
-        }
-        // And on.
-        EXPECT_TRUE(Op(stage, Write(stage, query, attribute, 3, data, 3, {Handle(producer), 0},
-                                    &write_placement)))
-            << k;
-        EXPECT_TRUE(Op(stage, stage.seal(3)));
-        ASSERT_LT(k, 200u);
-    }
-    EXPECT_GT(k, 15u);
+        [&](const client::Stage &stage) {
+            ASSERT_TRUE(Succeeds(stage, write(stage, 1)));
+            ASSERT_TRUE(Succeeds(stage, stage.seal(1)));
+            FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        },
+        [&](const client::Stage &stage) {
+            read = 0;
+            bool good = Succeeds(stage, write(stage, 2));
+            good = Succeeds(stage, stage.seal(2)) && good;
+            return Succeeds(stage, Read(stage, stage.query(3), stage.token("values"), 2,
+                                        &read_placement, &read)) &&
+                   good;
+        },
+        [&](const client::Stage &stage) {
+            if (read != 0) { // what is read is one of the two, which are the same
+                ovstage_read_group_t group = {};
+                ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+                          OVSTAGE_OK);
+                FR_SIM_OK(cu->cuStreamWaitEvent(consumer, readable, 0));
+                Sum(consumer, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), 3,
+                    sum);
+                EXPECT_EQ(Value(consumer, sum), 6);
+                EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+                EXPECT_TRUE(Succeeds(stage, ovstage_release_read(stage.instance, read)));
+            }
+            // And on.
+            EXPECT_TRUE(Succeeds(stage, write(stage, 3)));
+            EXPECT_TRUE(Succeeds(stage, stage.seal(3)));
+        },
+        1);
 }
 
 // A copy that no fence could be recorded behind goes on when its write has failed: others must not
@@ -117,9 +101,9 @@ TEST_P(PlacementFaults, AWriteThatIsGivenUpHoldsItsMemory)
         ovstage_placement_t none = Place(nullptr, nullptr), placement = Place(nullptr, written),
                             read_placement = Place(nullptr, readable);
         Produce(producer, data, 3, 1);
-        EXPECT_TRUE(Op(
+        EXPECT_TRUE(Succeeds(
             stage, Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement)));
-        EXPECT_TRUE(Op(stage, stage.seal(1)));
+        EXPECT_TRUE(Succeeds(stage, stage.seal(1)));
         fr_sim_hold(stalled, true);
         Produce(stalled, late, 3, 9);
         ovstage_enqueue_result_t given_up =
@@ -133,8 +117,8 @@ TEST_P(PlacementFaults, AWriteThatIsGivenUpHoldsItsMemory)
             EXPECT_FALSE(fr_sim_drain());
             std::thread([&] {
                 FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
-                EXPECT_TRUE(Op(stage, Write(stage, query, attribute, 3, data, 3,
-                                            {Handle(producer), 0}, &placement)));
+                EXPECT_TRUE(Succeeds(stage, Write(stage, query, attribute, 3, data, 3,
+                                                  {Handle(producer), 0}, &placement)));
             }).join();
             return 0;
         };
@@ -144,11 +128,11 @@ TEST_P(PlacementFaults, AWriteThatIsGivenUpHoldsItsMemory)
                       OVSTAGE_ERROR_TIMEOUT);
         instead = nullptr;
         fr_sim_hold(stalled, false);
-        EXPECT_FALSE(Op(stage, given_up)); // when its copy is done
+        EXPECT_FALSE(Succeeds(stage, given_up)); // when its copy is done
         EXPECT_TRUE(fr_sim_drain());
-        EXPECT_TRUE(Op(stage, stage.seal(3)));
+        EXPECT_TRUE(Succeeds(stage, stage.seal(3)));
         ovstage_read_handle_t read = 0;
-        EXPECT_TRUE(Op(stage, Read(stage, query, attribute, 3, &read_placement, &read)));
+        EXPECT_TRUE(Succeeds(stage, Read(stage, query, attribute, 3, &read_placement, &read)));
         ovstage_read_group_t group = {};
         ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
                   OVSTAGE_OK);
@@ -156,7 +140,7 @@ TEST_P(PlacementFaults, AWriteThatIsGivenUpHoldsItsMemory)
         EXPECT_EQ(Value(producer, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data)),
                   1);
         EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
-        EXPECT_TRUE(Op(stage, ovstage_release_read(stage.instance, read)));
+        EXPECT_TRUE(Succeeds(stage, ovstage_release_read(stage.instance, read)));
     }
     ASSERT_TRUE(fr_cuda_use_driver(cu));
 }
@@ -175,17 +159,17 @@ TEST_P(PlacementFaults, ADeviceThatFailsIsDeadAndTheStageIsNot)
                         read_placement = Place(nullptr, readable);
     fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
     Produce(producer, data, 3, 1);
-    (void)Op(stage,
-             Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &write_placement));
+    (void)Succeeds(
+        stage, Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &write_placement));
     (void)fr_sim_drain();
-    EXPECT_TRUE(Op(stage, stage.seal(1)));
-    EXPECT_FALSE(Op(stage, Write(stage, query, attribute, 2, data, 3, {Handle(producer), 0},
-                                 &write_placement)));
+    EXPECT_TRUE(Succeeds(stage, stage.seal(1)));
+    EXPECT_FALSE(Succeeds(stage, Write(stage, query, attribute, 2, data, 3, {Handle(producer), 0},
+                                       &write_placement)));
     ovstage_read_handle_t read = 0;
-    EXPECT_FALSE(Op(stage, Read(stage, query, attribute, 1, &read_placement, &read)));
+    EXPECT_FALSE(Succeeds(stage, Read(stage, query, attribute, 1, &read_placement, &read)));
     const std::vector<float> values = {1, 2, 3};
     stage.finish(stage.write(query, other, 2, values));
-    EXPECT_TRUE(Op(stage, stage.seal(2)));
+    EXPECT_TRUE(Succeeds(stage, stage.seal(2)));
     EXPECT_EQ(stage.read(query, other, 2), values);
 }
 
@@ -211,10 +195,10 @@ TEST_P(PlacementFaults, WhatIsParkedEndsWithItsDevice)
     fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
     fr_sim_hold(stalled, false);
     for (auto op : sent)
-        (void)Op(stage, op);
+        (void)Succeeds(stage, op);
     const std::vector<float> values = {1, 2, 3};
     stage.finish(stage.write(query, stage.token("host"), 100, values));
-    EXPECT_TRUE(Op(stage, stage.seal(100)));
+    EXPECT_TRUE(Succeeds(stage, stage.seal(100)));
 }
 
 PLACEMENT_ORDERS(PlacementFaults);

@@ -1,5 +1,6 @@
 // Columns whose rows come from the other side: from the host to a device, and the other way round.
 #include "tests/placement/rows_fixture.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -89,9 +90,7 @@ TEST_P(HostWrites, OfEachKind)
     b = {0, 0, 0};
     stage.finish(stage.seal(3));
     EXPECT_EQ(stage.read(query, OnDevice(stage), 3), (std::vector<float>{4, 5, 6}));
-    ovstage_map_desc_t desc = {};
-    desc.attribute = ovx_string_or_token_t{OnDevice(stage), {}};
-    desc.dtype = {kDLFloat, 32, 1};
+    ovstage_map_desc_t desc = client::description(OnDevice(stage));
     ovstage_map_handle_t map = 0;
     ovstage_map_group_t group = {};
     stage.finish(ovstage_map_attribute(stage.instance, query, &desc, 4, nullptr, 0, &map));
@@ -208,9 +207,7 @@ TEST_P(HostColumns, AreMappedOnADevice)
     fr_cu_event available = Event();
     fr_cu_stream producer = Stream("producer");
     ovstage_placement_t placement = Place(nullptr, available);
-    ovstage_map_desc_t desc = {};
-    desc.attribute = ovx_string_or_token_t{OnDevice(stage), {}};
-    desc.dtype = {kDLFloat, 32, 1};
+    ovstage_map_desc_t desc = client::description(OnDevice(stage));
     ovstage_map_handle_t map = 0;
     ovstage_map_group_t group = {};
     stage.finish(ovstage_map_attribute_on_device(stage.instance, query, &desc, 2, nullptr, 0,

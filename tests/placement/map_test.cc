@@ -1,6 +1,7 @@
 // Sessions whose buffer lies on a device: filled there by the client, and committed.
+#include "tests/placement/each_fails.h"
 #include "tests/placement/rows_fixture.h"
-#include "tests/support/heap.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -8,14 +9,6 @@ namespace
 class MapOnDevice : public RowsTest
 {
   protected:
-    static ovstage_map_desc_t Desc(ovx_token_t attribute)
-    {
-        ovstage_map_desc_t desc = {};
-        desc.attribute = ovx_string_or_token_t{attribute, {}};
-        desc.dtype = {kDLFloat, 32, 1};
-        return desc;
-    }
-
     static ovstage_enqueue_result_t Map(const client::Stage &stage, ovstage_query_handle_t query,
                                         const ovstage_map_desc_t &desc, uint64_t ordinal,
                                         const ovstage_placement_t &placement,
@@ -32,7 +25,7 @@ class MapOnDevice : public RowsTest
     {
         ovstage_map_handle_t map = 0;
         ovstage_enqueue_result_t result =
-            Map(stage, query, Desc(attribute), ordinal, placement, &map);
+            Map(stage, query, client::description(attribute), ordinal, placement, &map);
         EXPECT_EQ(result.status, OVSTAGE_OK) << client::last_error();
         EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
         // A poll runs the op where there are no workers, and waits for nothing.
@@ -166,7 +159,7 @@ TEST_P(MapOnDevice, TheColumnLiesOnAnotherDevice)
         fr_cu_event committed = Event();
         ovstage_placement_t placement = Place(nullptr, with_event ? committed : nullptr),
                             other = Place(nullptr, nullptr, 1);
-        ovstage_map_desc_t desc = Desc(attribute);
+        ovstage_map_desc_t desc = client::description(attribute);
         ovstage_map_handle_t map = 0;
         ovstage_map_group_t group = {};
         stage.finish(Map(stage, query, desc, 1, other, &map)); // zeros
@@ -271,7 +264,7 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
     ovx_token_t attribute = stage.token("values");
     ovstage_placement_t placement = Place(nullptr, Event());
     ovstage_map_handle_t map = 1;
-    ovstage_map_desc_t desc = Desc(attribute);
+    ovstage_map_desc_t desc = client::description(attribute);
     auto says = [&](ovstage_enqueue_result_t result, ovstage_api_status_t status,
                     const char *part) {
         EXPECT_EQ(result.status, status) << part;
@@ -299,7 +292,7 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
     wrong = placement;
     wrong.stream = 2;
     refused(Map(stage, query, desc, 1, wrong, &map), OVSTAGE_ERROR_INVALID_ARGUMENT, "stream 2");
-    ovstage_map_desc_t transform = Desc(stage.token("omni:xform"));
+    ovstage_map_desc_t transform = client::description(stage.token("omni:xform"));
     transform.dtype = {kDLFloat, 64, 16};
     refused(Map(stage, query, transform, 1, placement, &map), OVSTAGE_ERROR_NOT_SUPPORTED,
             "reads on the host");
@@ -321,19 +314,27 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
     stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
     says(ovstage_unmap_attribute(stage.instance, map, {0, 0}), OVSTAGE_ERROR_INVALID_HANDLE, "map");
     EXPECT_EQ(ovstage_fetch_map_next(stage.instance, map, 0, &group), OVSTAGE_ERROR_INVALID_HANDLE);
-    // Its column lies on the host: the rows are copied there.
-    ovx_token_t host = stage.token("host");
-    stage.finish(stage.write(query, host, 1, std::vector<float>{4, 5, 6}));
-    map = Open(stage, query, host, 2, placement, &group);
+    stage.finish(stage.seal(1));
+    EXPECT_EQ(Values(stage, query, attribute, 1), (std::vector<float>{1, 2, 3}));
+}
+
+// A session that nobody fetches commits nothing, and one that is left open is dropped.
+TEST_P(MapOnDevice, WhatIsNotCommittedIsNotThere)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("producer");
+    ovstage_placement_t placement = Place(nullptr, Event());
+    ovstage_map_group_t group = {};
+    ovstage_map_handle_t map = Open(stage, query, attribute, 1, placement, &group);
     Produce(producer, Data(group), 3, 1);
     stage.finish(ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0}));
-    // A session that nobody fetches commits nothing, and one that is left open is dropped.
-    stage.finish(Map(stage, query, desc, 3, placement, &map));
+    stage.finish(Map(stage, query, client::description(attribute), 2, placement, &map));
     stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
-    (void)Open(stage, query, attribute, 4, placement, &group);
-    stage.finish(stage.seal(4));
-    EXPECT_EQ(Values(stage, query, attribute, 4), (std::vector<float>{1, 2, 3}));
-    EXPECT_EQ(stage.read(query, host, 4), (std::vector<float>{1, 2, 3}));
+    (void)Open(stage, query, attribute, 3, placement, &group);
+    stage.finish(stage.seal(3));
+    EXPECT_EQ(Values(stage, query, attribute, 3), (std::vector<float>{1, 2, 3}));
 }
 
 PLACEMENT_ORDERS(MapOnDevice);
@@ -345,8 +346,10 @@ class MapFaults : public MapOnDevice
   protected:
     void Prepare(const client::Stage &stage)
     {
-        producer_ = Stream("producer");
-        event_ = Event();
+        if (!producer_) {
+            producer_ = Stream("producer");
+            event_ = Event();
+        }
         all_ = stage.query(6);
         some_ = stage.query(Paths({4, 1}));
         wanted_ = {1, 2, 3, 4, 5, 6};
@@ -362,36 +365,19 @@ class MapFaults : public MapOnDevice
     {
         placement_ = Place(nullptr, event_);
         bool good = Session(stage, some_, ++last_, {4, 1}, 20);
-        good = Op(stage, stage.seal(last_)) && good;
+        good = Succeeds(stage, stage.seal(last_)) && good;
         good = Session(stage, all_, ++last_, {0, 1, 2, 3, 4, 5}, 30) && good;
         placement_ = Place(nullptr, nullptr);
         good = Session(stage, some_, last_, {4, 1}, 40) && good;
-        return Op(stage, stage.seal(last_)) && good;
+        return Succeeds(stage, stage.seal(last_)) && good;
     }
 
-    void ExpectWanted(const client::Stage &stage, uint64_t k)
+    void ExpectWanted(const client::Stage &stage)
     {
-        EXPECT_EQ(stage.read(all_, stage.token("values"), last_), wanted_) << k;
+        EXPECT_EQ(stage.read(all_, stage.token("values"), last_), wanted_);
     }
 
   private:
-    // *applied: it did not fail, or behind its work alone, by the record of the client's event.
-    static bool Op(const client::Stage &stage, ovstage_enqueue_result_t result,
-                   bool *applied = nullptr)
-    {
-        if (result.status != OVSTAGE_OK)
-            return false;
-        ovstage_op_wait_result_t outcome = {};
-        EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
-                  OVSTAGE_OK);
-        bool good = outcome.error_op_id_count == 0;
-        std::string text = client::text(ovstage_get_last_op_error(stage.instance, result.op_index));
-        if (applied)
-            *applied = good || text.find("may be written") != std::string::npos;
-        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
-        return good;
-    }
-
     void Fill(fr_cu_device_ptr to, uint32_t count, float first)
     {
         void *arguments[] = {&to, &count, &first};
@@ -406,7 +392,8 @@ class MapFaults : public MapOnDevice
     {
         ovstage_map_handle_t map = 0;
         ovstage_map_group_t group = {};
-        if (!Op(stage, Map(stage, query, Desc(stage.token("values")), ordinal, placement_, &map)) &&
+        if (!Succeeds(stage, Map(stage, query, client::description(stage.token("values")), ordinal,
+                                 placement_, &map)) &&
             map == 0)
             return false;
         bool fetched =
@@ -419,7 +406,7 @@ class MapFaults : public MapOnDevice
         if (!at_once) // nothing has changed
             commit = ovstage_unmap_attribute(stage.instance, map, {Handle(producer_), 0});
         EXPECT_EQ(commit.status, OVSTAGE_OK) << client::last_error();
-        bool applied = false, good = Op(stage, commit, &applied);
+        bool applied = false, good = Succeeds(stage, commit, &applied);
         if (applied && fetched)
             for (size_t k = 0; k < numbers.size(); k++)
                 wanted_[numbers[k]] = first + static_cast<float>(k);
@@ -436,43 +423,18 @@ class MapFaults : public MapOnDevice
 
 TEST_P(MapFaults, EachCallFailsOnce)
 {
-    client::Stage stage(0);
-    Prepare(stage);
-    bool struck = true;
-    for (uint64_t k = 1; struck; k++) {
-        ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
-        bool good = Frame(stage);
-        struck = !fr_sim_faults_pending();
-        fr_sim_clear_faults();
-        EXPECT_TRUE(good || struck) << k;
-        ExpectWanted(stage, k);
-        ASSERT_LT(k, 1000u);
-    }
+    EachCallFails(
+        1, 1, [&](const client::Stage &stage) { Prepare(stage); },
+        [&](const client::Stage &stage) { return Frame(stage); },
+        [&](const client::Stage &stage) { ExpectWanted(stage); });
 }
 
 TEST_P(MapFaults, EachAllocationFailsOnce)
 {
-    bool struck = true;
-    for (uint64_t k = 1; struck; k++) {
-        fr_test_heap *heap = fr_test_heap_create();
-        {
-            const fr_allocator *allocator = fr_test_heap_allocator(heap);
-            flyrail_config_t config = client::config(0);
-            config.allocator.allocate = allocator->allocate;
-            config.allocator.release = allocator->release;
-            config.allocator.user = allocator->user;
-            client::Stage stage(config);
-            Prepare(stage);
-            fr_test_heap_fail(heap, k, 0);
-            bool good = Frame(stage);
-            struck = fr_test_heap_calls(heap) >= k;
-            fr_test_heap_fail(heap, 0, 0);
-            EXPECT_TRUE(good || struck) << k;
-            ExpectWanted(stage, k);
-        }
-        EXPECT_EQ(fr_test_heap_destroy(heap), 0u);
-        ASSERT_LT(k, 1000u);
-    }
+    EachAllocationFails(
+        1, 1, [&](const client::Stage &stage) { Prepare(stage); },
+        [&](const client::Stage &stage) { return Frame(stage); },
+        [&](const client::Stage &stage) { ExpectWanted(stage); });
 }
 
 // Each of them some hundred times: in one order.

@@ -1,6 +1,7 @@
 // Rows that are wanted otherwise than they lie, and rows that go from the host to a device.
 #include <thread>
 
+#include "tests/placement/each_fails.h"
 #include "tests/placement/rows_fixture.h"
 #include "tests/support/filters.h"
 
@@ -54,15 +55,6 @@ class Mixing : public PlacementTest
         stage.finish(Write(stage, query, attribute, ordinal, data, count, {Handle(producer), 0},
                            &placement));
     }
-
-    static std::vector<std::string> Paths(const std::string &under,
-                                          const std::vector<uint32_t> &numbers)
-    {
-        std::vector<std::string> paths;
-        for (uint32_t number : numbers)
-            paths.push_back("/" + under + "/" + std::to_string(number));
-        return paths;
-    }
 };
 
 TEST_P(Mixing, RowsInAnotherOrder)
@@ -82,7 +74,7 @@ TEST_P(Mixing, RowsInAnotherOrder)
         std::vector<float> wanted;
         for (uint32_t number : numbers)
             wanted.push_back(100 + static_cast<float>(number));
-        EXPECT_EQ(ReadValues(stage, stage.query(Paths("P", numbers)), attribute, 1), wanted);
+        EXPECT_EQ(ReadValues(stage, stage.query(Paths(numbers)), attribute, 1), wanted);
     }
 }
 
@@ -96,19 +88,19 @@ TEST_P(Mixing, RowsOfKeysThatWereMadeApart)
     std::vector<float> wanted;
     for (uint32_t k = 0; k < count; k++) {
         all.push_back(k);
-        mixed.push_back(Paths("A", {k})[0]);
-        mixed.push_back(Paths("B", {count - 1 - k})[0]);
+        mixed.push_back(Paths({k}, "A")[0]);
+        mixed.push_back(Paths({count - 1 - k}, "B")[0]);
         wanted.push_back(static_cast<float>(k));
         wanted.push_back(1000 + static_cast<float>(count - 1 - k));
     }
-    WriteFromDevice(stage, stage.query(Paths("A", all)), attribute, 1, count, 0);
+    WriteFromDevice(stage, stage.query(Paths(all, "A")), attribute, 1, count, 0);
     stage.finish(stage.seal(1));
-    WriteFromDevice(stage, stage.query(Paths("B", all)), attribute, 2, count, 1000);
+    WriteFromDevice(stage, stage.query(Paths(all, "B")), attribute, 2, count, 1000);
     stage.finish(stage.seal(2));
     EXPECT_EQ(ReadValues(stage, stage.query(mixed), attribute, 2), wanted);
     ovx_string_or_token_t name = {attribute, {}};
     stage.finish(
-        ovstage_delete_attributes(stage.instance, stage.query(Paths("A", {0})), &name, 1, 3));
+        ovstage_delete_attributes(stage.instance, stage.query(Paths({0}, "A")), &name, 1, 3));
     stage.finish(stage.seal(3));
     wanted.erase(wanted.begin());
     EXPECT_EQ(ReadValues(stage, stage.query(mixed), attribute, 3), wanted);
@@ -119,7 +111,7 @@ TEST_P(Mixing, AGatherHoldsWhatItReads)
 {
     client::Stage stage(1);
     ovx_token_t attribute = stage.token("values");
-    ovstage_query_handle_t query = stage.query(3), turned = stage.query(Paths("P", {2, 1, 0}));
+    ovstage_query_handle_t query = stage.query(3), turned = stage.query(Paths({2, 1, 0}));
     WriteFromDevice(stage, query, attribute, 1, 3, 1);
     stage.finish(stage.seal(1));
     fr_cu_stream held = Stream("held reader");
@@ -220,7 +212,7 @@ TEST_P(Mixing, AColumnOfTheHostIsReadOnADevice)
     stage.finish(stage.write(query, attribute, 1, values));
     stage.finish(stage.seal(1));
     EXPECT_EQ(ReadValues(stage, query, attribute, 1), values);
-    EXPECT_EQ(ReadValues(stage, stage.query(Paths("P", {4, 0})), attribute, 1),
+    EXPECT_EQ(ReadValues(stage, stage.query(Paths({4, 0})), attribute, 1),
               (std::vector<float>{5, 1}));
     EXPECT_EQ(stage.read(query, attribute, 1), values);
 }
@@ -281,12 +273,6 @@ static void WriteFromHost(const client::Stage &stage, ovstage_query_handle_t que
                                                    data, OVSTAGE_PRIM_MODE_UPSERT, &placement));
 }
 
-static bool IsDone(const client::Stage &stage, ovstage_enqueue_result_t sent)
-{
-    ovstage_op_wait_result_t outcome = {};
-    return ovstage_wait_op(stage.instance, sent.op_index, 0, &outcome) == OVSTAGE_OK;
-}
-
 static std::vector<std::string> FoundBy(const client::Stage &stage, ovstage_query_handle_t query)
 {
     std::vector<std::string> paths = client::found(stage, query).paths;
@@ -300,7 +286,7 @@ TEST_P(Mixing, FiltersByValuesOnDevices)
     for (uint32_t workers : {0u, 2u}) {
         client::Stage stage(workers);
         const std::vector<uint32_t> some = {3, 4, 11, 17};
-        ovstage_query_handle_t query = stage.query(20), part = stage.query(Paths("P", some));
+        ovstage_query_handle_t query = stage.query(20), part = stage.query(Paths(some));
         ovx_token_t values = stage.token("values"), host = stage.token("host"),
                     other = stage.token("other");
         WriteFromDevice(stage, query, values, 1, 20, 100);
@@ -330,15 +316,15 @@ TEST_P(Mixing, FiltersByValuesOnDevices)
         // It holds up nobody: other ordinals, and filters by what is written.
         WriteFromDevice(stage, query, stage.token("more"), 7, 20, 0);
         EXPECT_EQ(client::find(stage, {{"other", OVSTAGE_FILTER_OP_GT, {"0"}}}).size(), 10u);
-        EXPECT_EQ(client::find(stage, {{"more", OVSTAGE_FILTER_OP_LT, {"2"}}}), Paths("P", {0, 1}));
+        EXPECT_EQ(client::find(stage, {{"more", OVSTAGE_FILTER_OP_LT, {"2"}}}), Paths({0, 1}));
         fr_sim_hold(stalled, false);
         stage.finish(second);
         stage.finish(first);
-        EXPECT_EQ(FoundBy(stage, large), Paths("P", {11, 17, 4})); // in path order
-        EXPECT_EQ(FoundBy(stage, both), Paths("P", {0, 2}));
+        EXPECT_EQ(FoundBy(stage, large), Paths({11, 17, 4})); // in path order
+        EXPECT_EQ(FoundBy(stage, both), Paths({0, 2}));
         stage.finish(stage.seal(2));
         EXPECT_EQ(client::find(stage, {{"values", OVSTAGE_FILTER_OP_IN, {"500", "119", "103"}}}),
-                  Paths("P", {19, 3}));
+                  Paths({19, 3}));
     }
 }
 
@@ -371,7 +357,7 @@ TEST_P(Mixing, RowsThatAFilterReadsAreWrittenAgain)
     EXPECT_EQ(cu->cuEventQuery(again), 0u);
     fr_sim_hold(stalled, false);
     stage.finish(filter);
-    EXPECT_EQ(FoundBy(stage, found), Paths("P", {1}));
+    EXPECT_EQ(FoundBy(stage, found), Paths({1}));
     stage.finish(stage.seal(2));
     EXPECT_EQ(stage.read(query, left, 1), (std::vector<float>{20, 21, 22}));
 }
@@ -398,5 +384,46 @@ TEST_P(Mixing, AFilterThatWaitsIsDropped)
 }
 
 PLACEMENT_ORDERS(Mixing);
+
+class MixingFaults : public Mixing
+{
+};
+
+// Of a candidate with two values to look at, one is noted, and there is no memory for the other:
+// the filter fails, or it goes by both.
+TEST_P(MixingFaults, EachAllocationOfAFilterFailsOnce)
+{
+    const uint32_t count = 12; // of twice as many values a list does not have room at first
+    ovstage_query_handle_t found = 0;
+    fr_cu_stream producer = Stream("producer");
+    fr_cu_device_ptr data = Memory(count * sizeof(float), "source");
+    Produce(producer, data, count, 0);
+    FR_SIM_OK(cu->cuStreamSynchronize(producer));
+    bool good = false;
+    EachAllocationFails(
+        1, 1,
+        [&](const client::Stage &stage) {
+            ovstage_placement_t placement = Place(nullptr, nullptr);
+            for (const char *name : {"left", "right"})
+                stage.finish(Write(stage, stage.query(count), stage.token(name), 1, data, count,
+                                   {0, 0}, &placement));
+            stage.finish(stage.seal(1));
+        },
+        [&](const client::Stage &stage) {
+            found = 0;
+            good = Succeeds(stage, client::submit(stage,
+                                                  {{"left", OVSTAGE_FILTER_OP_LT, {"0"}},
+                                                   {"right", OVSTAGE_FILTER_OP_GE, {"0"}}},
+                                                  &found));
+            return good;
+        },
+        [&](const client::Stage &stage) {
+            if (good) {
+                EXPECT_EQ(client::found(stage, found).paths, std::vector<std::string>());
+            }
+        });
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, MixingFaults, ::testing::Values(Orders()[0]), OrderName);
 
 } // namespace

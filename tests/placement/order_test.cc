@@ -33,16 +33,6 @@ class DeviceOrder : public PlacementTest
         return value;
     }
 
-    // After one look at it, which runs it where nobody else does.
-    static bool IsDone(const client::Stage &stage, ovstage_enqueue_result_t sent)
-    {
-        ovstage_op_wait_result_t outcome = {};
-        ovstage_api_status_t status = ovstage_wait_op(stage.instance, sent.op_index, 0, &outcome);
-        EXPECT_EQ(outcome.error_op_id_count, 0u);
-        EXPECT_TRUE(status == OVSTAGE_OK || status == OVSTAGE_ERROR_TIMEOUT);
-        return status == OVSTAGE_OK;
-    }
-
     // So many ordinals from 2 on, each behind a producer that is held: every second one behind the
     // second of two, and every third one complete as it is submitted.
     struct Stalled {

@@ -3,8 +3,6 @@
 #ifndef FR_TESTS_PLACEMENT_FIXTURE_H
 #define FR_TESTS_PLACEMENT_FIXTURE_H
 
-#include <cstdlib>
-
 #include <ovstage/ovstage_api/experimental/ovstage_placement_extension.h>
 
 #include "cuda/process.h"
@@ -214,6 +212,25 @@ class PlacementTest : public ::testing::TestWithParam<Order>
         return value;
     }
 
+    // After one look at it, which runs it where nobody else does.
+    static bool IsDone(const client::Stage &stage, ovstage_enqueue_result_t sent)
+    {
+        ovstage_op_wait_result_t outcome = {};
+        ovstage_api_status_t status = ovstage_wait_op(stage.instance, sent.op_index, 0, &outcome);
+        EXPECT_EQ(outcome.error_op_id_count, 0u);
+        EXPECT_TRUE(status == OVSTAGE_OK || status == OVSTAGE_ERROR_TIMEOUT);
+        return status == OVSTAGE_OK;
+    }
+
+    static std::vector<std::string> Paths(const std::vector<uint32_t> &numbers,
+                                          const std::string &under = "P")
+    {
+        std::vector<std::string> paths;
+        for (uint32_t number : numbers)
+            paths.push_back("/" + under + "/" + std::to_string(number));
+        return paths;
+    }
+
     static uintptr_t Handle(void *object)
     {
         return reinterpret_cast<uintptr_t>(object);
@@ -270,23 +287,6 @@ class PlacementTest : public ::testing::TestWithParam<Order>
     uint64_t alive_ = 0, made_ = 0;
     int32_t current_ = 0; // the device
 };
-
-// For what makes each of some hundred calls fail, the k-th from k = seed on in steps: in one order,
-// in which nothing runs before somebody asks for it; a part of the calls in each simulation, since
-// that keeps what it knows of the streams of all stages. All of them where nothing slows the stage
-// down.
-inline std::vector<Order> Parts(uint64_t count)
-{
-    std::vector<Order> parts;
-    for (uint64_t part = 1; part <= count; part++)
-        parts.push_back({"part" + std::to_string(part), FR_SIM_LAZY, part});
-    return parts;
-}
-
-inline uint64_t PartStep(uint64_t count)
-{
-    return std::getenv("FR_SYSTEMATIC_RUNS") ? 7 * count : count;
-}
 
 #define PLACEMENT_ORDERS(suite) \
     INSTANTIATE_TEST_SUITE_P(Orders, suite, ::testing::ValuesIn(Orders()), OrderName)

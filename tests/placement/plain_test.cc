@@ -1,5 +1,6 @@
 // Writes without a placement: of rows that lie on devices, alone and beside others.
 #include "tests/placement/rows_fixture.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -356,9 +357,7 @@ TEST_P(HostRows, AreMapped)
     ovstage_query_handle_t query = stage.query(3);
     ovx_token_t attribute = stage.token("values");
     fr_cu_stream producer = Stream("producer");
-    ovstage_map_desc_t desc = {};
-    desc.attribute = ovx_string_or_token_t{attribute, {}};
-    desc.dtype = {kDLFloat, 32, 1};
+    ovstage_map_desc_t desc = client::description(attribute);
     for (uint64_t ordinal = 1; ordinal <= 4; ordinal++) {
         bool overtaken = ordinal == 4;
         ovstage_map_handle_t map = 0;

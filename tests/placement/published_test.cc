@@ -16,12 +16,6 @@ class Published : public RowsTest
         RowsTest::SetUp();
     }
 
-    static bool IsComplete(const client::Stage &stage, ovstage_op_id_t id)
-    {
-        ovstage_op_wait_result_t outcome = {};
-        return ovstage_wait_op(stage.instance, id, 0, &outcome) == OVSTAGE_OK;
-    }
-
     static std::vector<float> Ramp(uint32_t count, float first)
     {
         std::vector<float> values(count);
@@ -70,7 +64,7 @@ TEST_P(Published, ThreeProducersOfOneOperation)
         for (fr_cu_stream producer : producers)
             FR_SIM_OK(cu->cuEventRecord(event, producer));
         for (int k = 0; k < 10; k++)
-            EXPECT_FALSE(IsComplete(stage, write.op_index)) << "without producer " << slow;
+            EXPECT_FALSE(IsDone(stage, write)) << "without producer " << slow;
         fr_sim_hold(producers[slow], false);
         stage.finish(write);
         stage.finish(stage.seal(1));
@@ -189,9 +183,9 @@ TEST_P(Published, TheSourceOfAFailedOperation)
         ovstage_enqueue_result_t write = WriteOnDevice(stage, some, 2, rows, producer);
         ASSERT_EQ(write.status, OVSTAGE_OK) << client::last_error();
         while (fr_sim_faults_pending())
-            EXPECT_FALSE(IsComplete(stage, write.op_index));
+            EXPECT_FALSE(IsDone(stage, write));
         for (int k = 0; k < 10; k++)
-            EXPECT_FALSE(IsComplete(stage, write.op_index));
+            EXPECT_FALSE(IsDone(stage, write));
         fr_sim_hold(producer, false);
         ovstage_op_wait_result_t outcome = {};
         EXPECT_EQ(ovstage_wait_op(stage.instance, write.op_index, client::forever, &outcome),

@@ -43,14 +43,6 @@ class RowsTest : public PlacementTest
   protected:
     std::vector<int32_t> read_on = {0}; // devices
 
-    static std::vector<std::string> Paths(const std::vector<uint32_t> &numbers)
-    {
-        std::vector<std::string> paths;
-        for (uint32_t number : numbers)
-            paths.push_back("/P/" + std::to_string(number));
-        return paths;
-    }
-
     // All values stay, so that none is refused that the other column has.
     static flyrail_config_t Keeping(uint32_t workers)
     {

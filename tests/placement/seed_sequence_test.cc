@@ -1,6 +1,7 @@
 // What the placement page shows, each in the order in which it does it: every wait is the client's
 // or the stage's, and the checker reports the one that is missing.
 #include "tests/placement/placement_fixture.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -143,9 +144,7 @@ TEST_P(SeedSequences, AMapIsFilledInPlace)
         for (uint32_t workers : {0u, 2u}) {
             client::Stage stage(workers);
             ovstage_query_handle_t query = stage.query(3);
-            ovstage_map_desc_t desc = {};
-            desc.attribute.token = stage.token("values");
-            desc.dtype = {kDLFloat, 32, 1};
+            ovstage_map_desc_t desc = client::description(stage.token("values"));
             fr_cu_stream producer = Stream("producer"), writer = Stream("writer"),
                          consumer = Stream("consumer");
             fr_cu_event produced = Event(), committed = Event();

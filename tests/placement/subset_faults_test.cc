@@ -1,7 +1,7 @@
 // Each driver call and each allocation of a frame with writes of some rows fails once: what was
 // accepted and did not fail is there, all of it, and of what failed nothing is.
+#include "tests/placement/each_fails.h"
 #include "tests/placement/rows_fixture.h"
-#include "tests/support/heap.h"
 
 namespace
 {
@@ -20,28 +20,6 @@ class SubsetFaults : public RowsTest
         ovstage_query_handle_t query;
     };
 
-    // True when it was accepted and did not fail. *applied: or it has failed behind its work, by
-    // the record of the client's event (R180).
-    static bool Op(const client::Stage &stage, ovstage_enqueue_result_t result,
-                   bool *applied = nullptr)
-    {
-        if (result.status != OVSTAGE_OK) {
-            EXPECT_NE(client::last_error(), "");
-            return false;
-        }
-        ovstage_op_wait_result_t outcome = {};
-        EXPECT_EQ(ovstage_wait_op(stage.instance, result.op_index, client::forever, &outcome),
-                  OVSTAGE_OK);
-        bool good = outcome.error_op_id_count == 0;
-        std::string text =
-            good ? "" : client::text(ovstage_get_last_op_error(stage.instance, result.op_index));
-        EXPECT_TRUE(good || !text.empty());
-        if (applied)
-            *applied = good || text.find("availability_event") != std::string::npos;
-        EXPECT_EQ(ovstage_release_op(stage.instance, result.op_index), OVSTAGE_OK);
-        return good;
-    }
-
     // Keys that were made together, and others.
     void Prepare(const client::Stage &stage)
     {
@@ -53,11 +31,12 @@ class SubsetFaults : public RowsTest
             apart.push_back(prims + k);
         for (uint32_t k = 0; k < prims + others; k++)
             wanted_.push_back(static_cast<float>(k));
-        ASSERT_TRUE(Op(stage, WriteOnDevice(stage, stage.query(prims), 1, first_, producer_)));
-        ASSERT_TRUE(Op(stage, stage.seal(1)));
         ASSERT_TRUE(
-            Op(stage, WriteOnDevice(stage, stage.query(Paths(apart)), 2, second_, producer_)));
-        ASSERT_TRUE(Op(stage, stage.seal(2)));
+            Succeeds(stage, WriteOnDevice(stage, stage.query(prims), 1, first_, producer_)));
+        ASSERT_TRUE(Succeeds(stage, stage.seal(1)));
+        ASSERT_TRUE(Succeeds(
+            stage, WriteOnDevice(stage, stage.query(Paths(apart)), 2, second_, producer_)));
+        ASSERT_TRUE(Succeeds(stage, stage.seal(2)));
         all_ = stage.query(prims + others);
         for (Write &write : writes_)
             write.query = stage.query(Paths(write.numbers));
@@ -73,31 +52,31 @@ class SubsetFaults : public RowsTest
         for (const Write &write : writes_) {
             bool written = false;
             if (write.ordinal > ordinal) {
-                good = Op(stage, stage.seal(ordinal++)) && good;
+                good = Succeeds(stage, stage.seal(ordinal++)) && good;
                 EXPECT_TRUE(fr_sim_drain());
             }
-            good = Op(stage,
-                      WriteOnDevice(stage, write.query, write.ordinal, write.rows,
-                                    write.rows.source ? producer_elsewhere_ : producer_),
-                      &written) &&
+            good = Succeeds(stage,
+                            WriteOnDevice(stage, write.query, write.ordinal, write.rows,
+                                          write.rows.source ? producer_elsewhere_ : producer_),
+                            &written) &&
                    good;
             int64_t stride = write.rows.strides.empty() ? 1 : write.rows.strides[0];
             for (size_t k = 0; written && k < write.numbers.size(); k++)
                 wanted_[write.numbers[k]] =
                     write.rows.first + static_cast<float>(static_cast<int64_t>(k) * stride);
         }
-        good = Op(stage, stage.seal(last)) && good;
+        good = Succeeds(stage, stage.seal(last)) && good;
         ovstage_placement_t elsewhere = Place(nullptr, readable_, 1);
         ovstage_read_handle_t read = 0;
-        good = Op(stage, Read(stage, all_, OnDevice(stage), last, &elsewhere, &read)) && good;
-        return (read == 0 || Op(stage, ovstage_release_read(stage.instance, read))) && good;
+        good = Succeeds(stage, Read(stage, all_, OnDevice(stage), last, &elsewhere, &read)) && good;
+        return (read == 0 || Succeeds(stage, ovstage_release_read(stage.instance, read))) && good;
     }
 
-    void ExpectWanted(const client::Stage &stage, uint64_t k)
+    void ExpectWanted(const client::Stage &stage)
     {
         auto groups = ReadGroups(stage, all_, OnDevice(stage), {0, last, false}, nullptr);
-        ASSERT_EQ(groups.size(), 1u) << k;
-        EXPECT_EQ(groups[0].values, wanted_) << k;
+        ASSERT_EQ(groups.size(), 1u);
+        EXPECT_EQ(groups[0].values, wanted_);
     }
 
   private:
@@ -163,18 +142,10 @@ class SubsetFaults : public RowsTest
 
 TEST_P(SubsetFaults, EachCallFailsOnce)
 {
-    bool struck = true;
-    for (uint64_t k = GetParam().seed; struck; k += PartStep(parts)) {
-        client::Stage stage(0);
-        Prepare(stage);
-        ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
-        bool good = Frame(stage);
-        struck = !fr_sim_faults_pending();
-        fr_sim_clear_faults();
-        EXPECT_TRUE(good || struck) << k;
-        ExpectWanted(stage, k);
-        ASSERT_LT(k, 1000u);
-    }
+    EachCallFails(
+        GetParam().seed, PartStep(parts), [&](const client::Stage &stage) { Prepare(stage); },
+        [&](const client::Stage &stage) { return Frame(stage); },
+        [&](const client::Stage &stage) { ExpectWanted(stage); });
 }
 
 // Of rows of a device that go to a column on the host.
@@ -189,50 +160,33 @@ TEST_P(SubsetFaults, EachCallOnTheWayToTheHostFailsOnce)
     MakeCurrent(0);
     rows.event = Event();
     EXPECT_TRUE(fr_sim_drain());
-    bool struck = true;
-    for (uint64_t k = GetParam().seed; struck; k += PartStep(parts)) {
-        client::Stage stage(0);
-        ovstage_query_handle_t query = stage.query(3);
-        ASSERT_TRUE(Op(stage, WriteOnDevice(stage, query, 1, old, producer)));
-        ASSERT_TRUE(Op(stage, stage.seal(1)));
-        const ovstage_placement_extension_v1_t *table = nullptr; // once and for all: no part of it
-        ASSERT_EQ(ovstage_query_placement_extension(stage.instance, &table), OVSTAGE_OK);
-        ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));
-        bool written = false;
-        bool good = Op(stage, WriteOnDevice(stage, query, 2, rows, nullptr), &written);
-        struck = !fr_sim_faults_pending();
-        fr_sim_clear_faults();
-        FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
-        EXPECT_TRUE(good || struck) << k;
-        ASSERT_TRUE(Op(stage, stage.seal(2)));
-        EXPECT_EQ(stage.read(query, OnDevice(stage), 2)[2], written ? 6004 : 12) << k;
-        ASSERT_LT(k, 1000u);
-    }
+    ovstage_query_handle_t query = 0;
+    bool written = false;
+    EachCallFails(
+        GetParam().seed, PartStep(parts),
+        [&](const client::Stage &stage) {
+            const ovstage_placement_extension_v1_t *table = nullptr; // once and for all
+            query = stage.query(3);
+            ASSERT_TRUE(Succeeds(stage, WriteOnDevice(stage, query, 1, old, producer)));
+            ASSERT_TRUE(Succeeds(stage, stage.seal(1)));
+            ASSERT_EQ(ovstage_query_placement_extension(stage.instance, &table), OVSTAGE_OK);
+        },
+        [&](const client::Stage &stage) {
+            return Succeeds(stage, WriteOnDevice(stage, query, 2, rows, nullptr), &written);
+        },
+        [&](const client::Stage &stage) {
+            FR_SIM_OK(cu->cuCtxSetCurrent(contexts[0]));
+            ASSERT_TRUE(Succeeds(stage, stage.seal(2)));
+            EXPECT_EQ(stage.read(query, OnDevice(stage), 2)[2], written ? 6004 : 12);
+        });
 }
 
 TEST_P(SubsetFaults, EachAllocationFailsOnce)
 {
-    bool struck = true;
-    for (uint64_t k = GetParam().seed; struck; k += PartStep(parts)) {
-        fr_test_heap *heap = fr_test_heap_create();
-        {
-            const fr_allocator *allocator = fr_test_heap_allocator(heap);
-            flyrail_config_t config = client::config(0);
-            config.allocator.allocate = allocator->allocate;
-            config.allocator.release = allocator->release;
-            config.allocator.user = allocator->user;
-            client::Stage stage(config);
-            Prepare(stage);
-            fr_test_heap_fail(heap, k, 0);
-            bool good = Frame(stage);
-            struck = fr_test_heap_calls(heap) >= k;
-            fr_test_heap_fail(heap, 0, 0);
-            EXPECT_TRUE(good || struck) << k;
-            ExpectWanted(stage, k);
-        }
-        EXPECT_EQ(fr_test_heap_destroy(heap), 0u);
-        ASSERT_LT(k, 1000u);
-    }
+    EachAllocationFails(
+        GetParam().seed, PartStep(parts), [&](const client::Stage &stage) { Prepare(stage); },
+        [&](const client::Stage &stage) { return Frame(stage); },
+        [&](const client::Stage &stage) { ExpectWanted(stage); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, SubsetFaults, ::testing::ValuesIn(Parts(parts)), OrderName);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/device/devices.h"
+#include "runtime/store/latest.h"
 #include "runtime/store/store_state.h"
 #include "tests/support/fake_backend.h"
 
@@ -51,18 +52,18 @@ static void begin(void)
 }
 
 /* A plan of the write at the ordinal, of rows on the device or, NULL, on the host. */
-static ovstage_api_status_t plan_on(fr_opened *device, uint32_t q, const ovx_primpath_t *prims,
-                                    uint64_t ordinal, fr_write_plan *out)
+static ovstage_api_status_t plan_some(fr_opened *device, uint32_t q, const ovx_primpath_t *prims,
+                                      uint32_t count, uint64_t ordinal, fr_write_plan *out)
 {
     static const unsigned char rows[PLACING_KEYS * sizeof(float)];
-    static const fr_row_source source = {.base = rows,
-                                         .row_bytes = sizeof(float),
-                                         .row_count = PLACING_KEYS,
-                                         .count = PLACING_KEYS,
-                                         .compact = true,
-                                         .selected_count = PLACING_KEYS,
-                                         .row_stride_bytes = sizeof(float)};
-    queries[q].count = PLACING_KEYS;
+    const fr_row_source source = {.base = rows,
+                                  .row_bytes = sizeof(float),
+                                  .row_count = count,
+                                  .count = count,
+                                  .compact = true,
+                                  .selected_count = count,
+                                  .row_stride_bytes = sizeof(float)};
+    queries[q].count = count;
     queries[q].prims = prims;
     const fr_write write = {.attribute = attribute,
                             .schema = {.code = kDLFloat,
@@ -82,6 +83,12 @@ static ovstage_api_status_t plan_on(fr_opened *device, uint32_t q, const ovx_pri
     ovstage_api_status_t status = fr_store_write_reserve(store, &write, out);
     fr_opened_leave(opened, &entry);
     return status;
+}
+
+static ovstage_api_status_t plan_on(fr_opened *device, uint32_t q, const ovx_primpath_t *prims,
+                                    uint64_t ordinal, fr_write_plan *out)
+{
+    return plan_some(device, q, prims, PLACING_KEYS, ordinal, out);
 }
 
 static ovstage_api_status_t plan(uint32_t q, const ovx_primpath_t *prims, uint64_t ordinal,
@@ -247,4 +254,61 @@ const char *placing_case_a_seal_of_others_meanwhile(void)
 const char *placing_case_a_seal_of_the_same_meanwhile(void)
 {
     return overtaken(high, true);
+}
+
+/* --- a filter meanwhile ----------------------------------------------------------------------- */
+
+static fr_latest taken; /* by a filter that looks for what was written first */
+
+static void take_first(void)
+{
+    (void)fr_latest_read(fr_column_first(attribute), (uint32_t)low[0], 1, &taken);
+}
+
+/* Sealed, and all that is put into streams is done. */
+static bool write_some(uint32_t q, uint32_t count, uint64_t ordinal)
+{
+    fr_write_plan made;
+    if (plan_some(opened, q, low, count, ordinal, &made) != OVSTAGE_OK)
+        return false;
+    commit(&made);
+    fake_backend_fire(0);
+    (void)fr_devices_look(devices);
+    return true;
+}
+
+static bool seal_some(uint32_t q, uint32_t count, uint64_t ordinal)
+{
+    bool written = write_some(q, count, ordinal);
+    seal(ordinal);
+    fake_backend_fire(0);
+    (void)fr_devices_look(devices);
+    return written;
+}
+
+const char *placing_case_a_filter_takes_an_older_state(void)
+{
+    bool happened = true, reused = false;
+    meanwhile = take_first;
+    for (uint64_t k = 1; happened; k++) {
+        begin();
+        taken.away = NULL;
+        if (!seal_some(0, PLACING_KEYS, 1) || !seal_some(1, 2, 2) || !write_some(1, 2, 3))
+            return end("a state is not written");
+        const fr_segment *segment = fr_column_first(attribute)->segments[0];
+        const fr_buffer *first = segment->sealed->older ? segment->sealed->older->buffer : NULL;
+        allocations_left = k;
+        seal(3);
+        happened = allocations_left == 0;
+        allocations_left = 0;
+        const fr_buffer *head = segment->sealed->buffer;
+        reused = reused || head == first;
+        bool written = taken.away == head;
+        if (taken.away)
+            fr_latest_release(store->buffers, &taken);
+        const char *wrong = end(written ? "what a filter has taken is written" : NULL);
+        if (wrong)
+            return wrong;
+    }
+    return reused ? NULL : "no older state is used again";
 }

@@ -16,6 +16,8 @@ const char *placing_case_what_is_written_decides(void);
 /* A write of new keys, and a seal of some that were written below. */
 const char *placing_case_a_seal_of_others_meanwhile(void);
 const char *placing_case_a_seal_of_the_same_meanwhile(void);
+/* A seal that makes the next state of the payload of an older one. */
+const char *placing_case_a_filter_takes_an_older_state(void);
 
 #ifdef __cplusplus
 }

@@ -38,3 +38,8 @@ TEST(Placing, WhatIsWrittenDecides)
 {
     EXPECT_STREQ(placing_case_what_is_written_decides(), nullptr);
 }
+
+TEST(Placing, WhatAFilterHasTakenMeanwhileIsNotWritten)
+{
+    EXPECT_STREQ(placing_case_a_filter_takes_an_older_state(), nullptr);
+}

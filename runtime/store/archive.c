@@ -217,9 +217,27 @@ static bool fr_archive_has(const fr_archive *archive, const fr_archive_row *row,
     return row->newest && archive->entries[row->newest - 1].until >= value->until;
 }
 
+/* How values come in. */
+typedef struct fr_archive_entering {
+    bool saves; /* whatever anybody waits for */
+    uint64_t moment;
+} fr_archive_entering;
+
+/* It ended later than was known: who entered it did not come to the end. */
+static bool fr_archive_extend(fr_archive *archive, const fr_archive_row *row,
+                              const fr_archiving *value)
+{
+    fr_archived *newest = row->newest ? &archive->entries[row->newest - 1] : NULL;
+    bool is_it = newest && newest->from == value->from;
+    if (is_it)
+        newest->until = value->until;
+    return is_it;
+}
+
 /* Room for those that displace none, and what there is of their rows. False as fr_archive_enter. */
 static bool fr_archive_room(fr_store *store, fr_segment *segment, const fr_archiving *some,
-                            uint32_t count, uint64_t moment, fr_archive_row *rows)
+                            uint32_t count, const fr_archive_entering *entering,
+                            fr_archive_row *rows)
 {
     const fr_archive *archive = segment->archive;
     uint32_t more = 0;
@@ -227,8 +245,8 @@ static bool fr_archive_room(fr_store *store, fr_segment *segment, const fr_archi
         fr_archive_ask_for(archive, some, count, segment->column->row_bytes);
     for (uint32_t k = 0; k < count; k++) {
         rows[k] = fr_archive_row_of(archive, some[k].row);
-        bool displaces = rows[k].count >= store->config.history_versions;
-        if (displaces && archive->entries[rows[k].oldest - 1].until > moment)
+        bool displaces = rows[k].count >= store->config.history_versions && !entering->saves;
+        if (displaces && archive->entries[rows[k].oldest - 1].until > entering->moment)
             return false;
         more += !displaces;
     }
@@ -262,13 +280,16 @@ static bool fr_archive_copy_elements(fr_store *store, const fr_segment *segment,
 
 /* With the segment's lock held: the place of a value that becomes its row's newest.
  * FR_ROW_SET_NONE: somebody waits for the one that it would displace. */
-static uint32_t fr_archive_link(const fr_store *store, fr_archive *archive,
-                                const fr_archive_row *row, const fr_archiving *value)
+static uint32_t fr_archive_link(fr_store *store, fr_archive *archive, const fr_archive_row *row,
+                                const fr_archiving *value, const fr_archive_entering *entering)
 {
     uint32_t at = row->oldest, newest = row->newest;
-    if (row->count < store->config.history_versions) {
+    bool displaces = row->oldest && row->count >= store->config.history_versions;
+    bool waited = displaces && (archive->entries[at - 1].until > entering->moment ||
+                                archive->entries[at - 1].until > fr_moments_seen(&store->moments));
+    if (!displaces || (waited && entering->saves)) {
         at = ++archive->count;
-    } else if (archive->entries[at - 1].until > fr_moments_seen(&store->moments)) {
+    } else if (waited) {
         return FR_ROW_SET_NONE;
     } else {
         if (row->before_oldest)
@@ -289,7 +310,8 @@ static uint64_t fr_archive_elements(const fr_slice *slice)
 
 /* The same: all of them, for which there is room. False: as that. */
 static bool fr_archive_enter_all(fr_store *store, fr_segment *segment, const fr_archiving *some,
-                                 uint32_t count, const fr_archive_row *rows, const fr_slice *slices)
+                                 uint32_t count, const fr_archive_row *rows, const fr_slice *slices,
+                                 const fr_archive_entering *entering)
 {
     fr_archive *archive = segment->archive;
     size_t row_bytes = segment->column->row_bytes;
@@ -298,9 +320,10 @@ static bool fr_archive_enter_all(fr_store *store, fr_segment *segment, const fr_
     fr_slice_copier_begin(&copier, &store->seal_let_go);
     for (uint32_t k = 0; k < count && enough; k++) {
         fr_look();
-        if (fr_archive_has(archive, &rows[k], &some[k]))
+        if (fr_archive_has(archive, &rows[k], &some[k]) ||
+            fr_archive_extend(archive, &rows[k], &some[k]))
             continue;
-        uint32_t place = fr_archive_link(store, archive, &rows[k], &some[k]);
+        uint32_t place = fr_archive_link(store, archive, &rows[k], &some[k], entering);
         enough = place != FR_ROW_SET_NONE;
         if (!enough)
             continue;
@@ -317,23 +340,38 @@ static bool fr_archive_enter_all(fr_store *store, fr_segment *segment, const fr_
     return enough;
 }
 
-bool fr_archive_enter(fr_store *store, fr_segment *segment, const fr_archiving *some,
-                      uint32_t count, uint64_t moment)
+static bool fr_archive_take(fr_store *store, fr_segment *segment, const fr_archiving *some,
+                            uint32_t count, const fr_archive_entering *entering)
 {
     fr_slice elements[FR_ARCHIVE_SOME];
     fr_archive_row rows[FR_ARCHIVE_SOME];
     bool is_array = segment->column->schema.is_array;
-    if (!fr_archive_room(store, segment, some, count, moment, rows) ||
+    if (!fr_archive_room(store, segment, some, count, entering, rows) ||
         (is_array && !fr_archive_copy_elements(store, segment, some, count, elements)))
         return false;
     fr_mutex_lock(&segment->lock);
-    bool all = fr_archive_enter_all(store, segment, some, count, rows, is_array ? elements : NULL);
+    bool all = fr_archive_enter_all(store, segment, some, count, rows, is_array ? elements : NULL,
+                                    entering);
     fr_mutex_unlock(&segment->lock);
     for (uint32_t k = 0; is_array && k < count; k++)
         if (elements[k].payload)
             fr_buffer_drop_many(elements[k].payload, 1, &store->seal_let_go);
     fr_archive_count(segment);
     return all;
+}
+
+bool fr_archive_enter(fr_store *store, fr_segment *segment, const fr_archiving *some,
+                      uint32_t count, uint64_t moment)
+{
+    fr_archive_entering entering = {.moment = moment};
+    return fr_archive_take(store, segment, some, count, &entering);
+}
+
+bool fr_archive_save(fr_store *store, fr_segment *segment, const fr_archiving *some, uint32_t count,
+                     uint64_t moment)
+{
+    fr_archive_entering entering = {.saves = true, .moment = moment};
+    return fr_archive_take(store, segment, some, count, &entering);
 }
 
 /* --- what goes -------------------------------------------------------------------------------- */
@@ -356,7 +394,7 @@ void fr_archive_withdraw(fr_segment *segment, uint32_t row, uint64_t ordinal)
     /* Nothing leaves the index, or looking others up would end there: the last one stays, as one of
      * no time at all, older than all that may be entered. */
     if (entry->from >= ordinal)
-        entry->from = entry->until = 1;
+        entry->from = entry->until = 0;
     else if (entry->until > ordinal)
         entry->until = ordinal;
 }

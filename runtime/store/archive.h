@@ -8,8 +8,9 @@
  *
  * Invariants: what is entered ends at or below the oldest state of the list, or is of a state that
  * was to go off it and could not, where nobody looks for it here. A row's values are
- * linked from the newest to the oldest. The elements of an array are copied when it is entered: an
- * archived row holds on to no other row's.
+ * linked from the newest to the oldest; where somebody waited for the oldest while a derived row
+ * took the place of a value, there are more than configured. The elements of an array are copied
+ * when it is entered: an archived row holds on to no other row's.
  *
  * Threads: seals alone change it, one at a time, under the segment's lock, which readers hold; a
  * larger one is made beside it and put in its place. Progress: nothing is allocated under that
@@ -58,6 +59,10 @@ typedef struct fr_archiving {
  */
 bool fr_archive_enter(fr_store *store, fr_segment *segment, const fr_archiving *some,
                       uint32_t count, uint64_t moment);
+/* The same, but what would have to go stays if it ends above `moment`. False without memory: none
+ * is entered. */
+bool fr_archive_save(fr_store *store, fr_segment *segment, const fr_archiving *some, uint32_t count,
+                     uint64_t moment);
 /* The older part of what ends at or below `moment` goes, about half of the time that it covers.
  * False: there is none. */
 bool fr_archive_shorten(fr_store *store, fr_segment *segment, uint64_t moment);

@@ -4,6 +4,7 @@
 
 #include "runtime/store/archive.h"
 #include "runtime/store/change_log.h"
+#include "runtime/store/history.h"
 #include "runtime/store/seal.h"
 #include "runtime/store/snapshot.h"
 #include "runtime/store/store_state.h"
@@ -67,6 +68,38 @@ static fr_buffer *fr_rewrite_gather(fr_store *store, fr_segment *segment, uint64
     return buffer;
 }
 
+/* What rows that are about to be derived have had since before the ordinal: where no older state
+ * has it, the archive does from now on. False without memory. */
+static bool fr_rewrite_save(fr_store *store, const fr_derive_piece *piece, const fr_buffer *now)
+{
+    const fr_rewrite *rewrite = piece->rewrite;
+    fr_segment *segment = piece->segment;
+    const fr_version *base = rewrite->base;
+    fr_archiving some[FR_ARCHIVE_SOME];
+    const uint64_t ordinal = rewrite->ordinal, moment = fr_history_moment(store);
+    bool is_kept = store->config.history_versions > 0 || moment < ordinal;
+    bool is_last = base->ordinal == ordinal && base == segment->oldest && base->since && is_kept;
+#ifdef FR_MUTATE_REWRITE_SAVES_NOTHING
+    is_last = false;
+#endif
+    bool enough = true;
+    for (uint32_t k = 0, count = 0; is_last && enough && k < piece->count; k++) {
+        uint32_t row = fr_derive_row(piece, k);
+        if (fr_row_set_place(&base->since->rows, row) == FR_ROW_SET_NONE &&
+            fr_segment_creation(segment, row).ordinal < ordinal)
+            some[count++] = (fr_archiving){.row = row,
+                                           .from = fr_history_row_ordinal(segment, row, ordinal),
+                                           .until = ordinal,
+                                           .source = now,
+                                           .place = row};
+        if (count < FR_ARCHIVE_SOME && k + 1 < piece->count)
+            continue;
+        enough = count == 0 || fr_archive_save(store, segment, some, count, moment);
+        count = 0;
+    }
+    return enough;
+}
+
 /* Adds a state: what it shows now, with the rows that are `live`; NULL: none. False without memory.
  */
 static bool fr_rewrite_add(fr_store *store, fr_derive_piece *piece, fr_version *old,
@@ -81,6 +114,8 @@ static bool fr_rewrite_add(fr_store *store, fr_derive_piece *piece, fr_version *
     rewrite->states[rewrite->count++] = (fr_rewritten){old, made};
     made->buffer = fr_rewrite_gather(store, segment, ordinal);
     if (!made->buffer)
+        return false;
+    if (ordinal == rewrite->ordinal && !fr_rewrite_save(store, piece, made->buffer))
         return false;
     for (uint32_t k = 0; live && k < piece->count; k++)
         if (live[k])

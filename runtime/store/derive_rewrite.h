@@ -1,6 +1,7 @@
 /* Derived rows below what is sealed already (derive.h): the states of a segment from the ordinal up
  * are made anew as a whole, as far as they show derived rows, and take the places of the old ones.
- * The next older state is made whole, too, if it was told by what the newer ones have.
+ * The next older state is made whole, too, if it was told by what the newer ones have; where there
+ * is none any more, what the rows had before goes to the archive.
  *
  * Seldom: when something is derived twice at one ordinal, or late. So it is simple, and costs a
  * copy of the segment for each of its few states.

@@ -201,8 +201,7 @@ uint64_t fr_history_rows_ordinal(fr_segment *segment, const uint32_t *rows, uint
     return found;
 }
 
-/* The lowest ordinal that somebody waits for or, but above the limit, has a snapshot of. */
-static uint64_t fr_history_moment(fr_store *store)
+uint64_t fr_history_moment(fr_store *store)
 {
     uint64_t waited = fr_moments_lowest(&store->moments);
     uint64_t shown = fr_moments_lowest(&store->snapshots);

@@ -23,6 +23,8 @@ void fr_history_limit(fr_store *store);
 void fr_history_forget(fr_store *store, fr_segment *segment);
 /* During a seal: an entry that may be history has got another payload. */
 void fr_history_recount(fr_segment *segment, fr_version *version);
+/* The lowest ordinal that somebody waits for or, but above the limit, has a snapshot of. */
+uint64_t fr_history_moment(fr_store *store);
 /* --- by readers ------------------------------------------------------------------------------- */
 
 /* A search for when a row was last written at or below an ordinal, which gives the segment's lock

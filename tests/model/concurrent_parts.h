@@ -181,8 +181,7 @@ class Judge
     ovstage_op_id_t now_ = 0;                   // what is replayed
     std::vector<OpenLookup> lookups_;
     std::vector<DerivedRow> derived_rows_;
-    std::vector<const Event *> computed_;    // at sealed ordinals, in the order accepted
-    std::vector<Ordinal> computed_ordinals_; // of all, in that order
+    std::vector<const Event *> computed_; // at sealed ordinals, in the order accepted
 
     std::vector<int> prims_of(const Event &event);
     // Its query's filter failed.

@@ -66,7 +66,6 @@ void Judge::check_lookup(const OpenLookup &lookup) const
 void Judge::compute(const Event &event)
 {
     const Settings &settings = program_.settings;
-    computed_ordinals_.push_back(event.ordinal);
     const Computed computed = model::compute(
         model_, [&](int prim) { return client_.chain_of(prim); }, event.input, event.ordinal,
         settings.history_bytes ? settings.history_versions : 0);

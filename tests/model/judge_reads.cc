@@ -80,10 +80,7 @@ bool Judge::is_changed(const Event &event, int attribute)
     });
 }
 
-// A snapshot keeps what was kept when it was opened; only the byte limit may take it. Known, and to
-// be mended: where moments are computed out of their order, what was computed may be gone before
-// the key has the newer values that would displace it. Seed 5144 of three clients shows it once in
-// thousands of runs with 4 workers.
+// A snapshot keeps what was kept when it was opened; only the byte limit may take it.
 bool Judge::may_be_gone(const Event &event)
 {
     const Settings &settings = program_.settings;
@@ -91,9 +88,6 @@ bool Judge::may_be_gone(const Event &event)
     const std::vector<int> &asked = event.step->names;
     return std::any_of(asked.begin(), asked.end(), [&](int name) {
         const int attribute = names[name].attribute;
-        if (attribute == world_attribute &&
-            !std::is_sorted(computed_ordinals_.begin(), computed_ordinals_.end()))
-            return true;
         const bool held = event.opened && settings.history_bytes;
         return !model_.kept_for_sure(attribute, prims, start_of(*event.step), event.ordinal,
                                      settings.history_bytes ? settings.history_versions : 0,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,10 @@ struct Held {
 class Compared
 {
   public:
-    // `times` as many prims. few_bytes: history has little room.
-    explicit Compared(uint64_t seed, uint32_t times = 1, bool few_bytes = false)
-        : random(seed), scale(times), limited(few_bytes)
+    // `times` as many prims. few_bytes: history has little room. derives: of ten steps so many.
+    explicit Compared(uint64_t seed, uint32_t times = 1, bool few_bytes = false,
+                      uint32_t derives = 0)
+        : random(seed), scale(times), derived_share(derives), limited(few_bytes)
     {
         heap = fr_test_heap_create();
         store_world_options options = {random.below(5), limited ? 1000 + random.below(20000) : 0,
@@ -68,10 +70,12 @@ class Compared
     void Run(int steps)
     {
         for (int step = 0; step < steps && !::testing::Test::HasFailure(); step++) {
-            uint32_t what = random.below(10);
+            uint32_t what = random.below(10 + derived_share);
             if (random.below(20) == 0)
                 Wait();
-            if (what < 5)
+            if (what >= 10)
+                Derive();
+            else if (what < 5)
                 Write();
             else if (what < 7)
                 Seal();
@@ -82,6 +86,11 @@ class Compared
                 held.erase(held.begin());
             }
         }
+    }
+
+    int Derived() const
+    {
+        return derived;
     }
 
   private:
@@ -121,6 +130,38 @@ class Compared
             if (!masked || (mask[k / 64] >> k % 64 & 1))
                 model[list[k]][ordinal] = value;
     }
+    // Of keys that are there at a sealed ordinal, in whatever order the ordinals come.
+    void Derive()
+    {
+        const auto newest = static_cast<uint32_t>(floor);
+        const uint32_t back = newest ? random.below(random.below(3) ? 1 + newest / 8 : newest) : 0;
+        const uint64_t ordinal = floor - std::min(back, newest);
+        const uint32_t share = 1 + random.below(random.below(2) ? 2 : 30);
+        const std::vector<uint32_t> &list =
+            lists[random.below(static_cast<uint32_t>(lists.size()))];
+        std::set<uint32_t> there;
+        for (uint32_t prim : list)
+            if (Expected(prim, ordinal) >= 0 && random.below(share) == 0)
+                there.insert(prim);
+        if (there.empty())
+            return;
+        const std::vector<uint32_t> prims(there.begin(), there.end());
+        store_query *query =
+            store_query_create(world, prims.data(), static_cast<uint32_t>(prims.size()));
+        ASSERT_NE(query, nullptr);
+        value++;
+        const int status = store_derive(world, 0, query, ordinal, value);
+        store_query_destroy(world, query);
+        if (status == OVSTAGE_ERROR_OUT_OF_RANGE) {
+            ASSERT_LT(ordinal, floor) << "the newest state is always there";
+            return;
+        }
+        ASSERT_EQ(status, OVSTAGE_OK);
+        derived++;
+        for (uint32_t prim : prims)
+            model[prim][ordinal] = value;
+        ReadEach(prims, ordinal - 1);
+    }
     void Seal()
     {
         floor += 1 + random.below(3);
@@ -143,16 +184,29 @@ class Compared
     }
     void Read()
     {
-        size_t which = random.below(static_cast<uint32_t>(lists.size()));
-        std::vector<uint32_t> list = lists[which];
-        uint64_t ordinal = random.below(3) ? floor : random.below(static_cast<uint32_t>(floor) + 6);
-        uint64_t at = std::min(ordinal, floor);
+        const size_t which = random.below(static_cast<uint32_t>(lists.size()));
+        Read(lists[which], kept[which],
+             random.below(3) ? floor : random.below(static_cast<uint32_t>(floor) + 6));
+    }
+    // Of each key its own history is kept.
+    void ReadEach(const std::vector<uint32_t> &prims, uint64_t ordinal)
+    {
+        for (const uint32_t prim : prims) {
+            store_query *query = store_query_create(world, &prim, 1);
+            ASSERT_NE(query, nullptr);
+            Read({prim}, query, ordinal);
+            store_query_destroy(world, query);
+        }
+    }
+    void Read(const std::vector<uint32_t> &list, store_query *query, uint64_t ordinal)
+    {
+        const uint64_t at = std::min(ordinal, floor);
         bool open = false;
         for (uint32_t prim : list)
             for (const auto &written : model[prim])
                 open = open || (written.first > floor && written.first <= ordinal);
         store_group *group;
-        int status = store_read(world, 0, kept[which], ordinal, &group);
+        int status = store_read(world, 0, query, ordinal, &group);
         ASSERT_EQ(status == OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, open) << status;
         if (open)
             return;
@@ -192,8 +246,9 @@ class Compared
     }
 
     Random random;
-    uint32_t scale;
+    uint32_t scale, derived_share;
     bool limited;
+    int derived = 0;
     uint64_t moment = 0; // that is held; 0: none
     fr_test_heap *heap;
     store_world *world;
@@ -234,6 +289,21 @@ TEST(StoreModel, RandomProgramsWithFewBytesOfHistory)
         if (::testing::Test::HasFailure())
             return;
     }
+}
+
+// What is derived at a sealed ordinal comes below what is newer, and what was before it stays.
+TEST(StoreModel, RandomProgramsThatDerive)
+{
+    int derived = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Compared compared(seed, 1, seed % 10 == 0, 1 + seed % 4);
+        compared.Run(300);
+        derived += compared.Derived();
+        if (::testing::Test::HasFailure())
+            return;
+    }
+    EXPECT_GT(derived, 500);
 }
 
 } // namespace

@@ -2,13 +2,14 @@
  *
  * The folder owns the op behind ovstage_clone: which prims it copies, to which paths, with which
  * values. Rows get to the store as writes do (store.h). It may call the dictionary, the store, the
- * floors, write/access.h and the scheduler. Called by: programs; write/access.c, which keeps its
- * records.
+ * floors, devices, what writes share (write/) and the scheduler. Called by: programs;
+ * write/access.c, which keeps its records.
  *
  * What is copied (R131 to R138, D24): each key of the subtree, which is told from path texts
  * element by element, as the ops accepted before leave it at the ordinal. The op waits for those of
  * them that are pending at or below its ordinal, and holds back what is accepted later in lanes
- * below its own: that changes the source only. Fixed rows are copied; arrays share the source's
+ * below its own: that changes the source only. Fixed rows are copied, those of a device there;
+ * arrays share the source's
  * payloads. Only rows with paths that point into the subtree get elements of their own, in which
  * each path is that of the copy, whether a prim exists there or not. Paths to elsewhere stay.
  *
@@ -41,7 +42,8 @@ typedef struct fr_clone_op {
     ovx_primpath_t source;
     uint32_t *targets; /* path numbers, each once; NULL: none */
     uint32_t target_count;
-    bool nested; /* some target lies inside another one */
+    bool nested;           /* some target lies inside another one */
+    fr_clone_work *parked; /* of one that is; else NULL */
     /* Set to true by who started the chunks, when it has let go of them, and by who finished the
      * last one: the second one ends the op. */
     _Atomic bool left;

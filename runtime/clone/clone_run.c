@@ -1,4 +1,5 @@
 /* The op behind ovstage_clone: all that can fail, then rows in chunks, then the commit. */
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/clone/clone_work.h"
@@ -26,7 +27,10 @@ fr_clone_work *fr_clone_work_get(fr_op *op)
     work->prim_count = work->prim_capacity = 0;
     memset(&work->paths, 0, sizeof(work->paths));
     fr_row_set_init(&work->paths.known, &work->stage->allocator, 0);
-    work->has_current = false;
+    work->has_current = work->is_found = work->is_parked = false;
+    work->gathered_count = 0;
+    memset(&work->wait, 0, sizeof(work->wait));
+    work->pending = NULL;
     work->copy_count = 0;
     work->copies = work->index_map = NULL;
     work->copy_paths = NULL;
@@ -51,6 +55,8 @@ void fr_clone_work_clear(fr_clone_work *work)
     const fr_allocator *allocator = &work->stage->allocator;
     fr_store *store = work->stage->store;
     uint32_t count = work->copy_count;
+    fr_stream_wait_let_go(&work->wait);
+    fr_fence_release(work->pending);
     for (uint32_t c = 0; c < work->column_count; c++)
         fr_clone_column_clear(work, &work->columns[c]);
     fr_memory_release(allocator, work->columns,
@@ -129,29 +135,28 @@ static bool fr_clone_find_keys(fr_clone_work *work)
 /* Once it is certain that none of them is sealed. */
 static bool fr_clone_read_source(fr_clone_work *work)
 {
-    for (uint32_t c = 0; c < work->current.column_count; c++) {
-        const fr_column *column = work->current.columns[c].column;
-        bool looks = fr_column_rows_device(column) || fr_clone_path_words(&column->schema) > 0;
-        if (!fr_column_device(column) || !looks)
-            continue;
-        fr_op_fail(work->op, OVSTAGE_ERROR_NOT_SUPPORTED,
-                   "attribute '%s' of the source lies on a device: clones of it are not supported "
-                   "by this library",
-                   fr_write_name(work->stage, column->attribute));
-        return false;
-    }
     return fr_current_read(&work->current) || fr_clone_no_memory(work);
 }
 
+/* What was accepted later keeps what was found as it is: of a parked op it still holds. */
+static bool fr_clone_find(fr_clone_work *work)
+{
+    if (work->is_found)
+        return true;
+    work->is_found = fr_clone_judge_base(work) && fr_clone_find_source(work) &&
+                     fr_clone_find_keys(work) && fr_clone_judge_floors(work) &&
+                     (work->clone->target_count == 0 || fr_clone_read_source(work));
+    return work->is_found;
+}
+
+/* False: the op has failed, or is parked. */
 static bool fr_clone_prepare(fr_clone_work *work)
 {
-    if (!fr_clone_judge_base(work) || !fr_clone_find_source(work) || !fr_clone_find_keys(work) ||
-        !fr_clone_judge_floors(work))
+    if (!fr_clone_find(work))
         return false;
     if (work->clone->target_count == 0)
         return true;
-    if (!fr_clone_read_source(work) || !fr_clone_find_references(work) ||
-        !fr_clone_make_paths(work))
+    if (!fr_clone_gather(work) || !fr_clone_find_references(work) || !fr_clone_make_paths(work))
         return false;
     work->query.stage = work->stage;
     work->query.count = work->copy_count;
@@ -261,14 +266,19 @@ static fr_run_result fr_clone_start(fr_clone_work *work, fr_worker *worker)
 
 static fr_run_result fr_clone_run(fr_op *op, const fr_run_context *context)
 {
-    const fr_clone_op *clone = fr_op_payload(op);
-    fr_clone_work *work = fr_clone_work_get(op);
+    fr_clone_op *clone = fr_op_payload(op);
+    fr_clone_work *work = clone->parked ? clone->parked : fr_clone_work_get(op);
     if (!work) {
         fr_op_fail(op, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory to clone to %u targets",
                    clone->target_count);
         return FR_RUN_DONE;
     }
-    if (!fr_clone_prepare(work)) {
+    work->graph = context->graph;
+    bool prepared = fr_clone_prepare(work);
+    clone->parked = work->is_parked ? work : NULL;
+    if (work->is_parked)
+        return FR_RUN_PARKED;
+    if (!prepared) {
         fr_clone_cancel(work);
         fr_clone_work_put(work);
         return FR_RUN_DONE;
@@ -296,6 +306,10 @@ static void fr_clone_help(fr_op *op, const fr_run_context *context)
 static void fr_clone_drop(fr_op *op)
 {
     fr_clone_op *clone = fr_op_payload(op);
+    if (clone->parked) {
+        fr_clone_cancel(clone->parked);
+        fr_clone_work_put(clone->parked);
+    }
     if (clone->targets)
         fr_access_block_put(clone->stage, clone->targets,
                             clone->target_count * sizeof(*clone->targets));
@@ -307,10 +321,17 @@ static bool fr_clone_is_large(const fr_op *op)
     return true;
 }
 
+static void fr_clone_tell(const fr_op *op, char *text, size_t text_bytes)
+{
+    (void)op;
+    (void)snprintf(text, text_bytes, "a stream of a device, while all have other ordinals' work");
+}
+
 const fr_op_type fr_clone_op_type = {
     .name = "clone",
     .run = fr_clone_run,
     .help = fr_clone_help,
     .drop = fr_clone_drop,
+    .tell = fr_clone_tell,
     .is_large = fr_clone_is_large,
 };

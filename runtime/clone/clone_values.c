@@ -3,21 +3,10 @@
 #include <string.h>
 
 #include "runtime/clone/clone_work.h"
+#include "runtime/device/placed.h"
 #include "runtime/dictionary/dictionary.h"
 #include "runtime/store/slices.h"
 #include "runtime/store/store_state.h"
-
-uint32_t fr_clone_path_words(const fr_schema *schema)
-{
-    if (!schema->is_array || schema->code != kDLUInt || schema->bits != 64)
-        return 0;
-    bool paths = schema->semantic == OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID ||
-                 schema->semantic == OVSTAGE_SEMANTIC_CONNECTION_PATH_ID;
-#ifdef FR_MUTATE_CLONE_REDIRECTS_EXPRESSIONS
-    paths |= schema->semantic == OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING;
-#endif
-    return paths ? schema->lanes : 0;
-}
 
 static const uint64_t *fr_clone_elements(const fr_slice *slice)
 {
@@ -47,7 +36,7 @@ bool fr_clone_find_references(fr_clone_work *work)
 {
     for (uint32_t c = 0; c < work->current.column_count; c++) {
         const fr_current_column *from = &work->current.columns[c];
-        uint32_t words = fr_clone_path_words(&from->column->schema);
+        uint32_t words = fr_schema_path_words(&from->column->schema);
         for (uint32_t row = 0; words > 0 && row < work->prim_count; row++) {
             const fr_slice *slice = &fr_slices_of(from->rows)[row];
             const uint64_t *paths = fr_clone_elements(slice);
@@ -108,7 +97,7 @@ static bool fr_clone_redirect_column(fr_clone_work *work, fr_clone_column *colum
 {
     fr_buffers *buffers = work->stage->store->buffers;
     const fr_allocator *allocator = &work->stage->allocator;
-    uint32_t words = fr_clone_path_words(&column->from->column->schema);
+    uint32_t words = fr_schema_path_words(&column->from->column->schema);
     if (words == 0)
         return true;
     bool *redirects = fr_memory_allocate(allocator, work->prim_count * sizeof(*redirects), 16);
@@ -157,16 +146,18 @@ static bool fr_clone_fill_column(fr_clone_work *work, fr_clone_column *column)
     if (!fr_clone_mask(work, column) || !fr_clone_redirect_column(work, column))
         return false;
     bool own = column->slices != NULL;
-    column->rows =
-        (fr_row_source){.base = own ? column->slices->data : column->from->rows->data,
-                        .row_bytes = column->from->column->row_bytes,
-                        .row_count = own ? work->copy_count : work->prim_count,
-                        .count = work->copy_count,
-                        .compact = true,
-                        .index_map = own ? NULL : work->index_map,
-                        .mask = column->mask,
-                        .selected_count = work->clone->target_count * column->from->count,
-                        .row_stride_bytes = column->from->column->row_bytes};
+    const fr_buffer *rows = own ? column->slices : column->from->rows;
+    column->rows = (fr_row_source){
+        .base =
+            rows->is_placed ? (const unsigned char *)(uintptr_t)rows->placed->address : rows->data,
+        .row_bytes = column->from->column->row_bytes,
+        .row_count = own ? work->copy_count : work->prim_count,
+        .count = work->copy_count,
+        .compact = true,
+        .index_map = own ? NULL : work->index_map,
+        .mask = column->mask,
+        .selected_count = work->clone->target_count * column->from->count,
+        .row_stride_bytes = column->from->column->row_bytes};
     return true;
 }
 
@@ -174,6 +165,7 @@ static bool fr_clone_reserve_column(fr_clone_work *work, fr_clone_column *column
 {
     fr_column *store_column = column->from->column;
     bool is_array = store_column->schema.is_array;
+    bool on_device = fr_column_rows_device(store_column) != NULL, reserved;
     fr_write what = {.attribute = store_column->attribute,
                      .schema = store_column->schema,
                      .query = &work->query,
@@ -181,14 +173,18 @@ static bool fr_clone_reserve_column(fr_clone_work *work, fr_clone_column *column
                      .op_id = work->op_id,
                      .prim_mode = OVSTAGE_PRIM_MODE_UPSERT,
                      .prims_entered = true,
-                     .fresh = work->fresh ? work->copies : NULL,
+                     .fresh = work->fresh && !on_device ? work->copies : NULL,
                      .rows = &column->rows,
                      .slices = column->slices ? column->slices
                                : is_array     ? column->from->rows
                                               : NULL,
                      .elements = column->elements,
-                     .device = is_array ? fr_column_device(store_column) : NULL};
-    return fr_store_write_reserve(work->stage->store, &what, &column->plan) == OVSTAGE_OK;
+                     .device = fr_column_device(store_column)};
+    bool enough =
+        on_device ? fr_clone_place_column(work, &what, column, &reserved)
+                  : fr_store_write_reserve(work->stage->store, &what, &column->plan) == OVSTAGE_OK;
+    work->reserved_count += on_device ? reserved : enough;
+    return enough;
 }
 
 bool fr_clone_make_columns(fr_clone_work *work)
@@ -205,7 +201,7 @@ bool fr_clone_make_columns(fr_clone_work *work)
     bool enough = work->prims_reserved;
     for (uint32_t c = 0; c < count && enough; c++)
         enough = fr_clone_fill_column(work, &work->columns[c]);
-    for (; work->reserved_count < count && enough; work->reserved_count += enough)
+    while (work->reserved_count < count && enough)
         enough = fr_clone_reserve_column(work, &work->columns[work->reserved_count]);
     return enough || fr_clone_no_memory(work);
 }

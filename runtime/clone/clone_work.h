@@ -7,6 +7,7 @@
 #define FR_RUNTIME_CLONE_CLONE_WORK_H
 
 #include "runtime/clone/clone.h"
+#include "runtime/device/park.h"
 #include "runtime/store/current.h"
 #include "runtime/store/row_set.h"
 #include "scheduler/job.h"
@@ -43,7 +44,14 @@ struct fr_clone_work {
     uint32_t prim_count, prim_capacity;
     fr_clone_paths paths;
     fr_current current;
-    bool has_current;
+    bool has_current, is_found;
+    /* Of columns on devices: so many columns have their rows, or need none there; an op that finds
+     * no stream waits for one. */
+    uint32_t gathered_count;
+    bool is_parked;
+    fr_stream_wait wait;
+    fr_fence *pending; /* a reference: what its rows wait for; or NULL */
+    fr_graph *graph;
     /* Of the copies, target by target. */
     uint32_t copy_count;
     uint32_t *copies;
@@ -73,11 +81,14 @@ bool fr_clone_find_source(fr_clone_work *work);
 bool fr_clone_need_path(fr_clone_work *work, uint32_t path, uint32_t *place);
 bool fr_clone_is_inside(const fr_clone_work *work, ovx_primpath_t path);
 bool fr_clone_make_paths(fr_clone_work *work);
-/* clone_values.c: words of 64 bits in each element of a column of paths, of which the first is one,
- * 0: it holds none; what the paths in values need; the columns, when all paths are there. */
-uint32_t fr_clone_path_words(const fr_schema *schema);
+/* clone_values.c: what the paths in values need; the columns, when all paths are there. */
 bool fr_clone_find_references(fr_clone_work *work);
 bool fr_clone_make_columns(fr_clone_work *work);
+/* clone_place.c: rows of columns on devices, together there; false also for an op that is parked.
+ * One such column into its plan, which is to be cancelled if it is reserved and they fail. */
+bool fr_clone_gather(fr_clone_work *work);
+bool fr_clone_place_column(fr_clone_work *work, fr_write *what, fr_clone_column *column,
+                           bool *reserved);
 
 static inline uint32_t fr_clone_copy_of(const fr_clone_work *work, uint32_t target, uint32_t place)
 {

@@ -132,11 +132,6 @@ static ovstage_api_status_t fr_map_name(fr_map *map, const ovstage_map_desc_t *d
     status = fr_stage_attribute(map->stage, desc->attribute, true, &map->attribute, &token);
     if (status == OVSTAGE_OK)
         status = fr_write_check_reserved(map->stage, token, &data, NULL);
-    if (status == OVSTAGE_OK && map->device && fr_write_is_read_on_host(map->stage, token))
-        status = fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                              "a map on device %d of an attribute that the stage reads on the "
-                              "host: not supported by this library",
-                              (int)map->device->place);
     if (status != OVSTAGE_OK)
         return status;
     if (looks && named)

@@ -86,25 +86,32 @@ static bool fr_array_collects(const fr_array_write *array)
     return collects;
 }
 
-/* Those of one tensor. */
-static bool fr_array_put_row(const fr_array_write *array, uint32_t row, bool collects,
-                             fr_pieces *pieces, uint64_t *to, fr_device_run *run,
-                             fr_device_fault *fault)
+/* A tensor as a whole, behind the pieces that are there, which end at it. */
+static bool fr_array_put_apart(const fr_array_tensor *tensor, uint32_t element_bytes,
+                               fr_pieces *pieces, uint64_t *to, fr_device_run *run,
+                               fr_device_fault *fault)
 {
-    uint64_t first, count = fr_slices_of(array->slices)[row].count;
-    uint32_t element_bytes = array->element_bytes;
-    const fr_array_tensor *tensor = fr_array_row_tensor(array, row, &first);
-    if (array->straight)
-        count = array->copied;
-    if (!tensor->dims || !collects)
-        return fr_array_add_pieces(pieces, tensor, element_bytes, first, count, fault);
     bool put = fr_pieces_join(pieces, *to, run, fault);
     *to += pieces->size_bytes;
     pieces->count = 0;
     pieces->size_bytes = 0;
     put = put && fr_array_collect(tensor, element_bytes, *to, run, fault);
-    *to += count * element_bytes;
+    *to += tensor->count * element_bytes;
     return put;
+}
+
+/* Those of one row. */
+static bool fr_array_put_row(const fr_array_write *array, uint32_t row, bool collects,
+                             fr_pieces *pieces, uint64_t *to, fr_device_run *run,
+                             fr_device_fault *fault)
+{
+    uint64_t first, count = fr_slices_of(array->slices)[row].count;
+    const fr_array_tensor *tensor = fr_array_row_tensor(array, row, &first);
+    if (array->straight)
+        count = array->copied;
+    if (tensor->dims && collects)
+        return fr_array_put_apart(tensor, array->element_bytes, pieces, to, run, fault);
+    return fr_array_add_pieces(pieces, tensor, array->element_bytes, first, count, fault);
 }
 
 static bool fr_array_put_all(const fr_array_write *array, uint64_t to, fr_device_run *run,
@@ -117,6 +124,26 @@ static bool fr_array_put_all(const fr_array_write *array, uint64_t to, fr_device
     for (uint32_t row = 0; row < end && put; row++)
         if (fr_array_is_copied(array, row))
             put = fr_array_put_row(array, row, collects, &pieces, &to, run, fault);
+    put = put && fr_pieces_join(&pieces, to, run, fault);
+    fr_pieces_close(&pieces);
+    return put;
+}
+
+bool fr_array_source_gather(const fr_array_source *source, uint64_t to, fr_device_run *run,
+                            fr_device_fault *fault)
+{
+    uint32_t apart = 0;
+    bool put = true;
+    fr_pieces pieces;
+    fr_pieces_open(&pieces, run->opened->devices->allocator);
+    for (uint32_t t = 0; t < source->tensor_count && put; t++) {
+        const fr_array_tensor *tensor = &source->tensors[t];
+        bool collects = tensor->dims && tensor->dims[0] <= FR_STRIDED_DIMS &&
+                        (source->packed || ++apart <= FR_PIECES_FEW);
+        put = collects ? fr_array_put_apart(tensor, source->element_bytes, &pieces, &to, run, fault)
+                       : fr_array_add_pieces(&pieces, tensor, source->element_bytes, 0,
+                                             tensor->count, fault);
+    }
     put = put && fr_pieces_join(&pieces, to, run, fault);
     fr_pieces_close(&pieces);
     return put;

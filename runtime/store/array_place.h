@@ -16,6 +16,11 @@
 bool fr_array_write_place(const fr_array_write *array, fr_write_source *from, uint64_t lane,
                           fr_device_run *run, fr_device_fault *fault);
 
+/* All elements of tensors on the run's device, one behind the other, to `to`, in memory that was
+ * named to it. False: the fault says why. */
+bool fr_array_source_gather(const fr_array_source *source, uint64_t to, fr_device_run *run,
+                            fr_device_fault *fault);
+
 /* Elements of rows of which each lies on a device, the run's: makes it wait for them as they lie;
  * or puts them together at `to`, in memory that was named to it. False: the fault says why. */
 bool fr_array_wait_to_read(const fr_slice *slices, uint32_t count, fr_device_run *run,

@@ -17,6 +17,18 @@ bool fr_schema_equal(const fr_schema *a, const fr_schema *b)
     return fr_schema_same_layout(a, b) && a->semantic == b->semantic;
 }
 
+uint32_t fr_schema_path_words(const fr_schema *schema)
+{
+    if (!schema->is_array || schema->code != kDLUInt || schema->bits != 64)
+        return 0;
+    bool paths = schema->semantic == OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID ||
+                 schema->semantic == OVSTAGE_SEMANTIC_CONNECTION_PATH_ID;
+#ifdef FR_MUTATE_CLONE_REDIRECTS_EXPRESSIONS
+    paths |= schema->semantic == OVSTAGE_SEMANTIC_PATH_EXPRESSION_STRING;
+#endif
+    return paths ? schema->lanes : 0;
+}
+
 _Static_assert((FR_COLUMN_ON_HOST | FR_COLUMN_SETTLED) < _Alignof(fr_opened),
                "the flags lie below the address of a device");
 

@@ -107,6 +107,10 @@ bool fr_schema_equal(const fr_schema *a, const fr_schema *b);
 /* The same but for the role. */
 bool fr_schema_same_layout(const fr_schema *a, const fr_schema *b);
 
+/* Words of 64 bits in each element of an array of paths, of which the first is one; 0: it is none.
+ * Clones look at such values, and change them: so they lie on the host. */
+uint32_t fr_schema_path_words(const fr_schema *schema);
+
 fr_column *fr_column_first(const fr_attribute *attribute);
 /* The attribute's column of this schema, made when it is missing. NULL without memory. */
 fr_column *fr_column_enter(fr_store *store, fr_attribute *attribute, const fr_schema *schema);

@@ -1,19 +1,10 @@
-#include "runtime/store/current.h"
-
 #include <string.h>
 
+#include "runtime/store/current_place.h"
 #include "runtime/store/history.h"
 #include "runtime/store/judge.h"
 #include "runtime/store/slices.h"
 #include "runtime/store/store_state.h"
-
-/* Where a value lies, and what keeps it there. */
-typedef struct fr_current_place {
-    fr_version
-        *version;      /* pinned, so that no fold trades its rows; NULL: of rows without a place */
-    fr_buffer *buffer; /* a reference: a layout may give the version a larger one. NULL: none */
-    uint32_t row;
-} fr_current_place;
 
 /* --- one value -------------------------------------------------------------------------------- */
 
@@ -82,7 +73,7 @@ static bool fr_current_placed(fr_segment *segment, uint32_t row, uint64_t ordina
 #ifndef FR_MUTATE_CURRENT_PINS_ALONE
                 fr_buffer_retain(version->buffer);
 #endif
-                *place = (fr_current_place){version, version->buffer, at};
+                *place = (fr_current_place){version, version->buffer, at, 0};
             }
         }
         fr_mutex_unlock(&segment->lock);
@@ -90,7 +81,7 @@ static bool fr_current_placed(fr_segment *segment, uint32_t row, uint64_t ordina
     return found;
 }
 
-static void fr_current_let_go(fr_store *store, const fr_current_place *place)
+void fr_current_let_go(fr_store *store, const fr_current_place *place)
 {
 #ifdef FR_MUTATE_CURRENT_PINS_ALONE
     if (!place->version)
@@ -101,8 +92,8 @@ static void fr_current_let_go(fr_store *store, const fr_current_place *place)
 }
 
 /* In this order: what a seal lays out is a version before it stops to be an unplaced row. */
-static fr_current_place fr_current_look(fr_store *store, fr_column *column, uint32_t prim,
-                                        uint64_t ordinal)
+fr_current_place fr_current_look(fr_store *store, fr_column *column, uint32_t prim,
+                                 uint64_t ordinal)
 {
     fr_current_place unplaced = {0}, placed = {0};
     uint64_t above = fr_current_unplaced(column, prim, ordinal, &unplaced), rehomed;
@@ -243,7 +234,8 @@ bool fr_current_read(fr_current *current)
 {
     bool enough = true;
     for (uint32_t k = 0; k < current->column_count && enough; k++)
-        enough = fr_current_read_column(current, &current->columns[k]);
+        enough = fr_column_rows_device(current->columns[k].column) ||
+                 fr_current_read_column(current, &current->columns[k]);
     return enough;
 }
 

@@ -34,8 +34,8 @@ typedef struct fr_current {
  * fr_current_release in any case. */
 bool fr_current_find(fr_store *store, const uint32_t *prims, uint32_t count, uint64_t ordinal,
                      uint64_t op_id, fr_current *out);
-/* Then, if the ordinal is above the floors of all their attributes: their rows. False without
- * memory. */
+/* Then, if the ordinal is above the floors of all their attributes: their rows, but for those that
+ * lie on a device (current_place.h). False without memory. */
 bool fr_current_read(fr_current *current);
 void fr_current_release(fr_current *current);
 

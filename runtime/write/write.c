@@ -259,7 +259,7 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
     if (status == OVSTAGE_OK)
         status = fr_write_check_reserved(call->stage, token, data, &payload);
     if (status == OVSTAGE_OK && call->device)
-        status = fr_write_device_check_entry(call, e, token);
+        status = fr_write_device_check_entry(call, e);
     if (status != OVSTAGE_OK)
         return status;
     if (call->request->some) {

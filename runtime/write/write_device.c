@@ -2,8 +2,6 @@
 
 #include "runtime/api/placement.h"
 #include "runtime/device/run.h"
-#include "runtime/hierarchy/compute.h"
-#include "runtime/store/store_state.h"
 #include "runtime/write/access.h"
 #include "runtime/write/managed.h"
 #include "runtime/write/write_down.h"
@@ -64,18 +62,7 @@ ovstage_api_status_t fr_write_device_open(fr_write_call *call)
     return OVSTAGE_OK;
 }
 
-bool fr_write_is_read_on_host(const fr_stage *stage, ovx_token_t token)
-{
-    const fr_hierarchy *hierarchy = stage->hierarchy;
-    const fr_store_config *config = &stage->store->config;
-    if (token == config->alias_from)
-        token = config->alias_to;
-    return fr_access_reserved(stage->access, token) != FR_RESERVED_NONE ||
-           token == config->alias_to || token == hierarchy->reset || token == hierarchy->world;
-}
-
-ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
-                                                 ovx_token_t token)
+ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e)
 {
     const ovstage_write_data_t *data = &call->writes[e].data;
     const DLDevice from = fr_payload_tensor(data, 0)->device;
@@ -85,12 +72,7 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
         return OVSTAGE_OK; /* a write of the host like any other */
     if (!from_host && !fr_devices_open(call->device->devices, from.device_id, &fault))
         return fr_placement_refuse(&fault, "the tensor's device");
-    if (!fr_write_is_read_on_host(call->stage, token))
-        return OVSTAGE_OK;
-    return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                        "entry %u, on device %d: an attribute that the stage reads on the host: "
-                        "not supported by this library",
-                        e, (int)call->device->place);
+    return OVSTAGE_OK;
 }
 
 /* The pointer is what the tensor says. */

@@ -55,8 +55,7 @@ static inline fr_device_write *fr_write_device(const fr_write_op *write)
 /* Steps of the call; not OK: the text is set. open: which device, if any. entry: one that was
  * checked as any other. capture: last, before it is submitted. */
 ovstage_api_status_t fr_write_device_open(fr_write_call *call);
-ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e,
-                                                 ovx_token_t token);
+ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e);
 ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
 /* The same of one entry that is filled already, with its report. */
 ovstage_api_status_t fr_write_device_capture_sync(fr_device_write *device, fr_graph *graph,

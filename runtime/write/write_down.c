@@ -1,14 +1,31 @@
 #include "runtime/write/write_down.h"
 
-#include "runtime/store/buffers.h"
+#include "runtime/hierarchy/compute.h"
+#include "runtime/store/array_place.h"
+#include "runtime/store/column.h"
+#include "runtime/store/store_state.h"
+#include "runtime/write/access.h"
 #include "runtime/write/write_home.h"
+
+/* The stage itself looks at such values, wherever they come from. */
+static bool fr_write_stays_on_host(const fr_stage *stage, const fr_write_entry *entry)
+{
+    ovx_token_t token = entry->attribute->token;
+#ifdef FR_MUTATE_DEVICE_HAS_WHAT_IS_LOOKED_AT
+    return false;
+#endif
+    return fr_access_reserved(stage->access, token) != FR_RESERVED_NONE ||
+           token == stage->store->config.alias_to || token == stage->hierarchy->reset ||
+           token == stage->hierarchy->world || fr_schema_path_words(&entry->schema) > 0;
+}
 
 bool fr_write_goes_down(const fr_write_op *write, const fr_device_write *device)
 {
     const fr_write_entry *entry = &write->entries[write->next_entry];
-    if ((entry->schema.is_array && !entry->from_host) || entry->selected_count == 0)
-        return false; /* still to come; nothing to bring */
-    return device->down.staged || fr_store_write_is_on_host(entry->attribute, &entry->schema);
+    if (entry->selected_count == 0)
+        return false; /* nothing to bring */
+    return device->down.staged || fr_write_stays_on_host(write->stage, entry) ||
+           fr_store_write_is_on_host(entry->attribute, &entry->schema);
 }
 
 void fr_write_down_let_go(fr_write_down *down)
@@ -37,19 +54,36 @@ static fr_write fr_write_down_what(const fr_op *op, const fr_write_op *write,
 
 /* --- to the host ------------------------------------------------------------------------------ */
 
-static bool fr_write_down_copy(const fr_row_source *rows, fr_device_run *run, fr_staged *staged,
-                               size_t size_bytes, fr_device_fault *fault)
+static uint64_t fr_write_down_bytes(const fr_write_entry *entry, const fr_row_source *rows)
 {
-    uint64_t from = (uint64_t)(uintptr_t)rows->base;
+    return entry->schema.is_array ? entry->array->total_bytes
+                                  : (uint64_t)rows->row_count * rows->row_bytes;
+}
+
+/* Where the rows lie one after the other: as they are, or put together. 0: the fault says why. */
+static uint64_t fr_write_down_together(const fr_write_entry *entry, const fr_row_source *rows,
+                                       fr_device_run *run, size_t size_bytes,
+                                       fr_device_fault *fault)
+{
+    const fr_array_source *array = entry->schema.is_array ? entry->array : NULL;
+    if (array && array->packed && !array->tensors[0].dims)
+        return (uint64_t)(uintptr_t)array->tensors[0].base;
+    if (!array && rows->compact)
+        return (uint64_t)(uintptr_t)rows->base;
+    fr_placed *together = fr_device_run_temporary(run, size_bytes, fault);
+    bool put = together && (array ? fr_array_source_gather(array, together->address, run, fault)
+                                  : fr_store_rows_collect(rows, together->address, run, fault));
+    return put ? together->address : 0;
+}
+
+static bool fr_write_down_copy(const fr_write_entry *entry, const fr_row_source *rows,
+                               fr_device_run *run, fr_staged *staged, fr_device_fault *fault)
+{
+    size_t size_bytes = (size_t)fr_write_down_bytes(entry, rows);
     if (rows->buffer && !fr_device_run_reads(run, rows->buffer->placed, fault))
         return false;
-    if (!rows->compact) {
-        fr_placed *together = fr_device_run_temporary(run, size_bytes, fault);
-        if (!together || !fr_store_rows_collect(rows, together->address, run, fault))
-            return false;
-        from = together->address;
-    }
-    return fr_device_run_download(run, staged->memory, from, size_bytes, fault) &&
+    uint64_t from = fr_write_down_together(entry, rows, run, size_bytes, fault);
+    return from != 0 && fr_device_run_download(run, staged->memory, from, size_bytes, fault) &&
            fr_device_run_record(run, fault);
 }
 
@@ -84,9 +118,9 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
                                 : fr_devices_open(device->opened->devices, entry->source, &fault);
     if (!fr_write_home_begin(op, write->stage->graph, device, &what, &run))
         return;
-    size_t size_bytes = (size_t)rows->row_count * rows->row_bytes;
-    fr_staged *staged = fr_staging_take(run.opened, size_bytes, &fault);
-    bool copied = staged && fr_write_down_copy(rows, &run, staged, size_bytes, &fault);
+    fr_staged *staged =
+        fr_staging_take(run.opened, (size_t)fr_write_down_bytes(entry, rows), &fault);
+    bool copied = staged && fr_write_down_copy(entry, rows, &run, staged, &fault);
     if (staged && !copied) { /* what was put into the stream may still write it */
         staged->next = run.staged;
         run.staged = staged;
@@ -110,18 +144,33 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
 
 /* --- on the host ------------------------------------------------------------------------------ */
 
+static bool fr_write_down_is_there(fr_op *op, const fr_write_down *down)
+{
+    if (fr_fence_look(down->done) != FR_FENCE_LOST)
+        return true;
+    fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED, "CUDA device %d failed before its rows were copied: %s",
+               (int)down->done->opened->place, fr_opened_death(down->done->opened));
+    return false;
+}
+
+/* The tensors are those of the host's copy from now on. */
+static void fr_write_down_point(fr_array_source *array, const unsigned char *base)
+{
+    for (uint32_t t = 0; t < array->tensor_count; t++) {
+        fr_array_tensor *tensor = &array->tensors[t];
+        tensor->base = base;
+        tensor->dims = NULL;
+        tensor->adoptable = false;
+        base += tensor->count * array->element_bytes;
+    }
+}
+
 static bool fr_write_down_end(fr_op *op, const fr_write_op *write, const fr_write_down *down,
                               fr_row_source *rows)
 {
     fr_store *store = write->stage->store;
     fr_write_plan plan;
     bool written;
-    if (fr_fence_look(down->done) == FR_FENCE_LOST) {
-        fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
-                   "CUDA device %d failed before its rows were copied: %s",
-                   (int)down->done->opened->place, fr_opened_death(down->done->opened));
-        return false;
-    }
     rows->base = down->staged->memory;
     rows->row_stride_bytes = rows->row_bytes;
     rows->compact = true;
@@ -139,12 +188,34 @@ static bool fr_write_down_end(fr_op *op, const fr_write_op *write, const fr_writ
     return true;
 }
 
+/* Its rows are there, which the device was asked for. */
+static void fr_write_down_write(fr_op *op, fr_write_op *write, const fr_write_down *down,
+                                fr_row_source *rows)
+{
+    const fr_write_entry *entry = &write->entries[write->next_entry];
+    if (!fr_write_down_is_there(op, down))
+        return;
+    if (!entry->schema.is_array) {
+        write->next_entry += fr_write_down_end(op, write, down, rows);
+        return;
+    }
+    fr_write_down_point(entry->array, down->staged->memory);
+    fr_write_one(op, write);
+}
+
+/* Of arrays without elements no device knows. */
+static bool fr_write_down_is_on_host(const fr_write_entry *entry)
+{
+    return entry->from_host ||
+           (entry->schema.is_array && !entry->mapped && entry->array->total_bytes == 0);
+}
+
 void fr_write_down_one(fr_op *op, fr_write_op *write, fr_device_write *device)
 {
     const fr_write_entry *entry = &write->entries[write->next_entry];
     fr_write_down *down = &device->down;
     fr_row_source rows;
-    if (entry->from_host) {
+    if (fr_write_down_is_on_host(entry)) {
         fr_write_one(op, write);
     } else {
         fr_write_entry_unpack(entry, &rows);
@@ -153,7 +224,7 @@ void fr_write_down_one(fr_op *op, fr_write_op *write, fr_device_write *device)
             fr_write_down_begin(op, write, device, &rows);
         if (!down->staged || device->is_parked)
             return;
-        write->next_entry += fr_write_down_end(op, write, down, &rows);
+        fr_write_down_write(op, write, down, &rows);
         fr_write_down_let_go(down);
     }
     if (write->next_entry == write->entry_count && !fr_op_failed(op))

@@ -58,8 +58,7 @@ bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *de
             fr_device_run_end(run);
             continue;
         }
-        if (plan->elsewhere && !what->schema.is_array &&
-            fr_store_write_is_on_host(what->attribute, &what->schema)) {
+        if (plan->elsewhere && fr_store_write_is_on_host(what->attribute, &what->schema)) {
             fr_device_run_end(run);
             *begun = false;
             return false;

@@ -131,8 +131,6 @@ void fr_write_op_let_go(fr_write_op *write);
  */
 ovstage_api_status_t fr_write_check_reserved(const fr_stage *stage, ovx_token_t token,
                                              const ovstage_write_data_t *data, fr_payload *payload);
-/* write_device.c: attributes whose values the stage itself looks at, on the host. */
-bool fr_write_is_read_on_host(const fr_stage *stage, ovx_token_t token);
 void fr_write_admit_schema(const fr_stage *stage, fr_write_entry *entry);
 void fr_write_undo_schema(fr_write_entry *entry);
 

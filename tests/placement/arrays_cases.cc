@@ -19,6 +19,8 @@ uint64_t Stride(uint64_t short_form)
 class ArrayFaults : public ArraysTest
 {
   protected:
+    bool on_host = false; // the column lies there
+
     struct Step {
         uint64_t ordinal;
         std::vector<uint32_t> numbers;
@@ -40,7 +42,9 @@ class ArrayFaults : public ArraysTest
         std::vector<uint32_t> numbers;
         for (uint32_t k = 0; k < prims; k++)
             numbers.push_back(k);
-        Add(stage, 1, numbers, {std::vector<uint32_t>(prims, 2), 1000, Ragged::Packed});
+        Ragged first = {std::vector<uint32_t>(prims, 2), 1000, Ragged::Packed};
+        first.plain = on_host;
+        Add(stage, 1, numbers, first);
         ASSERT_TRUE(Run(stage, steps_[0]));
         ASSERT_TRUE(Succeeds(stage, stage.seal(1)));
         steps_.clear();
@@ -84,9 +88,9 @@ class ArrayFaults : public ArraysTest
              const Ragged &ragged)
     {
         Step step = {ordinal, numbers, ragged, nullptr, stage.query(Paths(numbers)), Event()};
-        step.tensors =
-            std::make_unique<Tensors>(ragged, DLDevice{ragged.from_host ? kDLCPU : kDLCUDA, 0});
-        if (ragged.from_host) {
+        bool from_host = ragged.from_host || ragged.plain;
+        step.tensors = std::make_unique<Tensors>(ragged, DLDevice{from_host ? kDLCPU : kDLCUDA, 0});
+        if (from_host) {
             values_.push_back(Values(ragged));
             PointInto(*step.tensors, ragged, reinterpret_cast<uintptr_t>(values_.back().data()));
         } else {
@@ -103,7 +107,8 @@ class ArrayFaults : public ArraysTest
         bool good = Succeeds(stage,
                              ovstage_write_attribute_on_device(
                                  stage.instance, step.query, Name(OnDevice(stage)), step.ordinal,
-                                 step.tensors->data, OVSTAGE_PRIM_MODE_UPSERT, &placement),
+                                 step.tensors->data, OVSTAGE_PRIM_MODE_UPSERT,
+                                 step.ragged.plain ? nullptr : &placement),
                              &written);
         float first = step.ragged.first;
         for (size_t k = 0; k < step.numbers.size(); k++) {
@@ -145,18 +150,24 @@ class ArrayFaults : public ArraysTest
 
 TEST_P(ArrayFaults, EachCallFailsOnce)
 {
-    EachCallFails(
-        1, Stride(4), [&](const client::Stage &stage) { Prepare(stage); },
-        [&](const client::Stage &stage) { return Frame(stage); },
-        [&](const client::Stage &stage) { ExpectWanted(stage); });
+    for (bool of_host : {false, true}) {
+        on_host = of_host;
+        EachCallFails(
+            1, Stride(5), [&](const client::Stage &stage) { Prepare(stage); },
+            [&](const client::Stage &stage) { return Frame(stage); },
+            [&](const client::Stage &stage) { ExpectWanted(stage); });
+    }
 }
 
 TEST_P(ArrayFaults, EachAllocationFailsOnce)
 {
-    EachAllocationFails(
-        1, Stride(2), [&](const client::Stage &stage) { Prepare(stage); },
-        [&](const client::Stage &stage) { return Frame(stage); },
-        [&](const client::Stage &stage) { ExpectWanted(stage); });
+    for (bool of_host : {false, true}) {
+        on_host = of_host;
+        EachAllocationFails(
+            1, Stride(3), [&](const client::Stage &stage) { Prepare(stage); },
+            [&](const client::Stage &stage) { return Frame(stage); },
+            [&](const client::Stage &stage) { ExpectWanted(stage); });
+    }
 }
 
 // Each of them some hundred times: in one order, in which nothing runs before somebody asks for it.

@@ -400,24 +400,78 @@ TEST_P(Arrays, Refusals)
     mixed.tensors[1] = mixed.tensors[0];
     mixed.tensors[1].data = values.data();
     fails(write(mixed.data), OVSTAGE_ERROR_INVALID_ARGUMENT, "not on CUDA device 0");
-    // Paths in a copy are redirected, by the host.
-    ovx_token_t paths = stage.token("paths");
-    uint64_t path = 0;
-    DLTensor tensor{&path, {kDLCPU, 0}, 1, {kDLUInt, 64, 1}, &of_host.shapes[0], nullptr, 0};
-    ovstage_write_data_t data = {};
-    data.tensors = &tensor;
-    data.tensor_count = 1;
-    data.is_array = true;
-    data.semantic = OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID;
-    stage.finish(ovstage_write_attribute_on_device(stage.instance, stage.query(Paths({0})),
-                                                   Name(paths), 2, data, OVSTAGE_PRIM_MODE_UPSERT,
-                                                   &placement));
-    std::string from = "/P/0", to = "/Copy";
-    ovx_string_t target = client::text(to);
-    fails(ovstage_clone(stage.instance, client::text(from), &target, 1, 2), OVSTAGE_OK,
-          "lies on a device");
     stage.finish(stage.seal(2));
     ExpectSameAt(stage, all, 2);
+}
+
+// To a column that lies on the host, since it was first written there.
+TEST_P(Arrays, ToAColumnOfTheHost)
+{
+    read_on = {1, 0};
+    for (int32_t source : {0, 1}) {
+        client::Stage stage(Keeping(source ? 0u : 2u));
+        const uint32_t count = 12;
+        ovstage_query_handle_t all = stage.query(count), more = stage.query(count + 3);
+        Ragged first = {Lengths(count), 1000};
+        first.plain = true;
+        WriteBoth(stage, all, 1, first);
+        stage.finish(stage.seal(1));
+        uint64_t ordinal = 1;
+        for (Ragged::Layout layout :
+             {Ragged::Views, Ragged::Packed, Ragged::Apart, Ragged::Strided}) {
+            Ragged ragged = {{2, 2, 2}, static_cast<float>(2000 * ordinal), layout};
+            ragged.source = source;
+            ragged.with_event = ordinal % 2 == 0;
+            ragged.placed = ordinal % 3 != 0;
+            WriteBoth(stage, stage.query(Paths({7, 2, 9})), ++ordinal, ragged);
+            ragged.first += 500;
+            ragged.map = {2, 0, 2};
+            WriteBoth(stage, stage.query(Paths({3, 11, 4})), ordinal, ragged);
+            ragged.first += 500;
+            ragged.map = {};
+            ragged.mask = {0x5u};
+            WriteBoth(stage, stage.query(Paths({5, 9, 0})), ++ordinal, ragged);
+        }
+        Ragged whole = {Lengths(count + 3), 30000, Ragged::Strided}; // new keys among them
+        whole.source = source;
+        WriteBoth(stage, more, ++ordinal, whole);
+        Ragged none = {{0, 0}, 0};
+        none.source = source;
+        WriteBoth(stage, stage.query(Paths({1, 6})), ordinal, none);
+        stage.finish(stage.seal(ordinal));
+        for (uint64_t at = 1; at <= ordinal; at++)
+            ExpectSame(stage, more, {at, at, true});
+        ExpectSameAt(stage, more, ordinal);
+    }
+}
+
+// Complete when the rows are there; others of its ordinal come behind it, and those of other
+// ordinals go on.
+TEST_P(Arrays, ThatComeToTheHostWaitForTheirProducer)
+{
+    client::Stage stage(Keeping(1));
+    ovstage_query_handle_t query = stage.query(3);
+    Ragged first = {{1, 2, 3}, 100};
+    first.plain = true;
+    WriteBoth(stage, query, 1, first);
+    stage.finish(stage.seal(1));
+    fr_cu_stream producer = Stream("held producer");
+    Ragged late = {{3, 0, 2}, 200}, other = {{1, 1, 1}, 300};
+    other.plain = true;
+    fr_sim_hold(producer, true);
+    ovstage_enqueue_result_t held = WriteOnDevice(stage, query, 2, late, producer);
+    stage.finish(WriteOnDevice(stage, query, 3, other, producer));
+    ovstage_op_wait_result_t outcome = {};
+    for (int look = 0; look < 20; look++)
+        EXPECT_EQ(ovstage_wait_op(stage.instance, held.op_index, 0, &outcome),
+                  OVSTAGE_ERROR_TIMEOUT);
+    fr_sim_hold(producer, false);
+    stage.finish(held);
+    WriteOnHost(stage, query, 2, late);
+    WriteOnHost(stage, query, 3, other);
+    stage.finish(stage.seal(3));
+    for (uint64_t at = 1; at <= 3; at++)
+        ExpectSameAt(stage, query, at);
 }
 
 // However many rows there are, a few calls move them.

@@ -292,10 +292,6 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
     wrong = placement;
     wrong.stream = 2;
     refused(Map(stage, query, desc, 1, wrong, &map), OVSTAGE_ERROR_INVALID_ARGUMENT, "stream 2");
-    ovstage_map_desc_t transform = client::description(stage.token("omni:xform"));
-    transform.dtype = {kDLFloat, 64, 16};
-    refused(Map(stage, query, transform, 1, placement, &map), OVSTAGE_ERROR_NOT_SUPPORTED,
-            "reads on the host");
     fr_cu_stream capturing = Stream("capturing"), producer = Stream("producer");
     FR_SIM_OK(cu->cuStreamBeginCapture(capturing, FR_CU_CAPTURE_MODE_RELAXED));
     refused(Map(stage, query, desc, 1, Place(capturing, nullptr), &map),

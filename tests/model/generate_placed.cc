@@ -50,7 +50,9 @@ void Generator::put_on_devices(std::vector<EntryStep> &entries, uint32_t percent
         // Whose pointer or device is refused goes by what the write is.
         if (entry.defect == Defect::cuda_device || entry.defect == Defect::unknown_device)
             entry.defect = Defect::negative_shape;
-        if (!is_home_device(program_, names[entry.name].attribute) || !chance(percent))
+        const int attribute = names[entry.name].attribute;
+        if (is_looked_at(attribute) ? !chance(30)
+                                    : !is_home_device(program_, attribute) || !chance(percent))
             continue;
         entry.origin = origin(static_cast<int>(below(placed_devices)));
         if (entry.owner == Owner::managed_copied)
@@ -73,17 +75,17 @@ int Generator::some_device(int home)
 void Generator::put_session_on_device(Step &step)
 {
     const int attribute = names[step.entries[0].name].attribute;
-    if (!is_home_device(program_, attribute) || chance(20))
+    const bool is_home = is_home_device(program_, attribute);
+    if (step.entries[0].schema.is_array || (!is_home && !is_looked_at(attribute)) || chance(20))
         return;
-    step.placing = placing(some_device(program_.homes[static_cast<size_t>(attribute)]));
+    step.placing =
+        placing(some_device(is_home ? program_.homes[static_cast<size_t>(attribute)] : 0));
     step.entries[0].origin = origin(step.placing.device);
 }
 
 // False: it cannot be done there.
 bool Generator::place(Step &step)
 {
-    if (!takes_devices(step))
-        return false;
     if (step.what == Do::read) {
         if (stalls_ && names_device(step.names) && !may_be_read_on_device(step.names, arrays_))
             return false;
@@ -164,7 +166,7 @@ Program Generator::make_placed()
     single_schema_ = true;
     deletes_ = chance(50);
     maps_ = chance(40);
-    structure_ = chance(20);
+    structure_ = chance(35);
     snapshots_ = !stalls_ && chance(30);
     extended_ = chance(10);
     discards_ = chance(20);

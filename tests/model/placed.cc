@@ -10,6 +10,11 @@ bool may_lie_on_device(int attribute)
     return attribute < local_attribute;
 }
 
+bool is_looked_at(int attribute)
+{
+    return attribute >= local_attribute && attribute < recorded_attribute_count;
+}
+
 bool may_be_placed(const Schema &schema)
 {
     return !schema.is_array;
@@ -42,11 +47,6 @@ bool may_be_read_on_device(const std::vector<int> &some, const std::set<int> &ar
     return std::all_of(some.begin(), some.end(), [&](int name) {
         return !is_computed(name) && arrays.count(names[name].attribute) == 0;
     });
-}
-
-bool takes_devices(const Step &step)
-{
-    return step.what != Do::clone; // of all attributes
 }
 
 } // namespace model

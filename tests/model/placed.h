@@ -15,6 +15,8 @@ constexpr int placed_devices = 2;
 
 // The attribute's values may lie on a device.
 bool may_lie_on_device(int attribute);
+// The stage itself looks at its values: they may come from devices, and lie on the host.
+bool is_looked_at(int attribute);
 // A device may hold them.
 bool may_be_placed(const Schema &schema);
 bool is_home_device(const Program &program, int attribute);
@@ -23,8 +25,6 @@ bool is_home_device(const Program &program, int attribute);
 bool may_go_together(const Program &program, const EntryStep &first, const EntryStep &entry);
 // These can be read on a device.
 bool may_be_read_on_device(const std::vector<int> &names, const std::set<int> &arrays);
-// The step is of a kind that takes what lies on devices, as far as it names that.
-bool takes_devices(const Step &step);
 
 } // namespace model
 

@@ -22,9 +22,13 @@ bool Runner::have_places(const std::vector<Entry> &entries) const
     });
 }
 
-// Without an event it is complete when its rows have been read.
+// A write without an event is complete when its rows have been read.
 bool Runner::waits_for_device(const Step &write)
 {
+    if (std::any_of(write.entries.begin(), write.entries.end(), [](const EntryStep &entry) {
+            return entry.origin.on_device && is_looked_at(names[entry.name].attribute);
+        }))
+        return true; // when its rows are on the host
     return write.placing.event < 0 &&
            (write.placing.is_given ||
             std::any_of(write.entries.begin(), write.entries.end(),
@@ -52,6 +56,27 @@ void Runner::write_placed(const Step &step, Finder known)
     if (!have_places(entries_of(step, client_.prims_of(step))))
         some.entries.resize(1);
     write_fitted(some, known);
+}
+
+// What a clone writes to devices.
+std::vector<Entry> Runner::copied_there(const Copies &copies, Ordinal ordinal) const
+{
+    std::vector<Entry> entries;
+    for (int attribute = 0; attribute < recorded_attribute_count; attribute++) {
+        Entry entry;
+        entry.attribute = attribute;
+        for (size_t k = 0; k < copies.subtree.size(); k++) {
+            const auto value = model_.at(attribute, copies.subtree[k], ordinal);
+            if (!value || !is_home_device(program_, attribute))
+                continue;
+            entry.schema = value->schema;
+            for (const std::vector<int> &copy : copies.prims)
+                entry.rows[copy[k]] = value->bytes;
+        }
+        if (!entry.rows.empty())
+            entries.push_back(entry);
+    }
+    return entries;
 }
 
 // What the last op does, which writes new keys, is known when it is done.

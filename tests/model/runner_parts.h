@@ -418,6 +418,7 @@ class Runner
     static bool waits_for_device(const Step &write);
     bool may_write_plainly(const Step &step) const;
     bool have_places(const std::vector<Entry> &entries) const;
+    std::vector<Entry> copied_there(const Copies &copies, Ordinal ordinal) const;
     bool is_unsupported_there(const std::vector<Entry> &entries);
     std::vector<Bytes> fill_there(Session &session, uint32_t seed);
     bool is_on_device(const std::vector<int> &names) const;

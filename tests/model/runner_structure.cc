@@ -91,12 +91,15 @@ ovstage_enqueue_result_t Client::clone(const Copies &copies, Ordinal ordinal) co
 void Runner::clone(const Step &step)
 {
     const Copies copies = client_.copies_of(step, model_);
-    const Verdict verdict =
-        model_.judge_clone(copies.source, copies.subtree, copies.prims, step.ordinal);
+    Verdict verdict = model_.judge_clone(copies.source, copies.subtree, copies.prims, step.ordinal);
     const ovstage_enqueue_result_t result = client_.clone(copies, step.ordinal);
     if (is_full(result.status))
         return;
-    const Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+    Op &op = accepted(result, verdict.status != OVSTAGE_OK);
+    const std::vector<Entry> there = copied_there(copies, step.ordinal);
+    op.on_device = !there.empty(); // it may wait for a stream
+    if (is_unsupported_there(there))
+        verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
     model_.accept_clone(
         verdict, copies.subtree, copies.prims, step.ordinal,
         [&](const Value &value, size_t copy) {

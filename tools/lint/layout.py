@@ -14,7 +14,7 @@ _MAY_INCLUDE = {
     "runtime": ("runtime", "scheduler"),
     "cuda": ("cuda", "runtime", "scheduler"),
     "examples": ("examples",),
-    "bench": ("bench", "runtime", "scheduler"),
+    "bench": ("bench", "cuda", "runtime", "scheduler"),
     "tests": ("tests", "cuda", "runtime", "scheduler", "examples"),
 }
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

@@ -369,12 +369,15 @@ static ovstage_enqueue_result_t fr_write_submit_op(fr_write_call *call)
 {
     fr_write_op *write = call->write;
     ovstage_api_status_t status = fr_write_fill(call);
-    if (call->asks_query && status != OVSTAGE_ERROR_OUT_OF_MEMORY)
+    if (call->asks_query && !call->device && status != OVSTAGE_ERROR_OUT_OF_MEMORY)
         call->doom = status;
     if (status == OVSTAGE_OK && !call->pending)
         status = fr_write_judge_submitted(write, call->ordinal);
     if (status == OVSTAGE_OK && call->device)
         status = fr_write_device_capture(call);
+    if (call->asks_query && call->device && status != OVSTAGE_OK &&
+        status != OVSTAGE_ERROR_OUT_OF_MEMORY)
+        fr_write_device_doom(call);
     if (status == OVSTAGE_OK && call->syncs)
         status = fr_write_sync_call(call);
     if (status != OVSTAGE_OK)
@@ -445,7 +448,7 @@ static ovstage_enqueue_result_t fr_write_checked(fr_write_call *call, bool *out_
     if (!call->asks_query && call->elements == 0)
         return fr_write_submit_empty(call);
     ovstage_enqueue_result_t result = fr_write_submit(call);
-    if (call->doom != OVSTAGE_OK)
+    if (call->doom != OVSTAGE_OK || call->writes_nothing)
         return fr_write_submit_empty(call);
     *out_owns = result.status == OVSTAGE_OK;
     return result;

@@ -25,6 +25,7 @@ typedef struct fr_write_call {
     uint64_t producers[2];     /* its op, and that of a cuda_sync beside rows of the host */
     bool syncs;                /* there is one */
     ovstage_api_status_t doom; /* what is wrong with a payload, if it has prims */
+    bool writes_nothing;       /* the same, and it has none */
     /* What admit found. */
     uint32_t refused_entry;
     uint64_t refused_floor;

@@ -51,15 +51,14 @@ ovstage_api_status_t fr_write_device_open(fr_write_call *call)
     else if (!fr_write_find_device(call))
         return OVSTAGE_OK;
     ovstage_api_status_t status = fr_placement_check(call->stage, &call->placement, &call->device);
-    if (status != OVSTAGE_OK || !call->device)
-        return status;
-    if (call->pending && !fr_write_found_none(call->query))
-        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                            "a write on a device over a query that is not ready: wait for the "
-                            "query's operation first");
-    /* No schema hangs on whether a filter has run: until then such a write is refused. */
-    call->pending = call->asks_query = false;
-    return OVSTAGE_OK;
+    return status;
+}
+
+void fr_write_device_doom(fr_write_call *call)
+{
+    call->writes_nothing = fr_write_found_none(call->query);
+    if (call->writes_nothing)
+        call->pending = call->asks_query = false;
 }
 
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e)

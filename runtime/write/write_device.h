@@ -53,8 +53,10 @@ static inline fr_device_write *fr_write_device(const fr_write_op *write)
 }
 
 /* Steps of the call; not OK: the text is set. open: which device, if any. entry: one that was
- * checked as any other. capture: last, before it is submitted. */
+ * checked as any other. capture: last, before it is submitted. doom: of one that was refused, over
+ * a query that was pending: which is none if that has no prims. */
 ovstage_api_status_t fr_write_device_open(fr_write_call *call);
+void fr_write_device_doom(fr_write_call *call);
 ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint32_t e);
 ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
 /* The same of one entry that is filled already, with its report. */

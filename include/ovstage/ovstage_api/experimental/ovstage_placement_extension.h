@@ -38,7 +38,8 @@ typedef struct {
 
 /* Arguments and statuses as the slots of the same names in ovstage_vtable_t. placement: copied;
  * NULL is the plain call (R176). It covers the whole operation. A bad device, stream or event:
- * INVALID_ARGUMENT. */
+ * INVALID_ARGUMENT. So is a payload that fits no number of prims, over a query that is not ready
+ * (ours); what hangs on how many there are is found out when the operation runs. */
 typedef struct {
     uint32_t version;    /* OVSTAGE_PLACEMENT_EXTENSION_VERSION */
     uint32_t table_size; /* bytes of this struct as the library knows it */

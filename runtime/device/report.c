@@ -9,6 +9,7 @@ typedef struct fr_device_report {
     fr_graph *graph;
     fr_op *op;
     fr_fence *fence;
+    fr_device_hold *holds; /* of a report */
     fr_device_told told;
     void (*let_go)(void *held); /* of a wait; may be NULL */
     void *held;
@@ -44,25 +45,71 @@ static void fr_device_report_over(fr_fence_call *call)
     fr_graph_op_finish(report->graph, report->op, NULL);
 }
 
+static void fr_device_report_resume(fr_fence_call *call)
+{
+    const fr_device_report *report = (const fr_device_report *)(const void *)call;
+    fr_graph_op_resume(report->graph, report->op);
+}
+
+static fr_run_result fr_device_report_park(fr_device_report *report, fr_fence *fence)
+{
+    fr_op *op = report->op;
+    report->call = (fr_fence_call){.run = fr_device_report_resume};
+    fr_op_park(op); /* before anybody can resume it */
+    if (!fr_fence_when_over(fence, &report->call))
+        fr_graph_op_resume(report->graph, op);
+    return FR_RUN_PARKED;
+}
+
+/* One that is not over. What is held is mostly over before what is reported, but not where a
+ * stream could not be made to wait for it. */
+static fr_fence *fr_device_report_pending(const fr_device_report *report)
+{
+    if (!fr_fence_is_over(report->fence))
+        return report->fence;
+    for (const fr_device_hold *hold = report->holds; hold; hold = hold->next)
+        if (!fr_fence_is_over(hold->fence))
+            return hold->fence;
+    return NULL;
+}
+
 static fr_run_result fr_device_report_run(fr_op *op, const fr_run_context *context)
 {
     fr_device_report *report = fr_op_payload(op);
     if (!report->fence)
         return FR_RUN_DONE; /* its op put nothing into a stream */
-    report->call = (fr_fence_call){.run = fr_device_report_over};
     report->graph = context->graph;
     report->op = op;
-#ifndef FR_MUTATE_DEVICE_REPORT_EARLY
-    if (fr_fence_when_over(report->fence, &report->call))
-        return FR_RUN_SPLIT; /* it may be finished by now */
+    fr_fence *pending = fr_device_report_pending(report);
+#ifdef FR_MUTATE_DEVICE_REPORT_EARLY
+    pending = NULL;
 #endif
+    if (pending && report->holds)
+        return fr_device_report_park(report, pending);
+    report->call = (fr_fence_call){.run = fr_device_report_over};
+    if (pending && fr_fence_when_over(pending, &report->call))
+        return FR_RUN_SPLIT; /* it may be finished by now */
     fr_device_report_judge(op, report->fence);
     return FR_RUN_DONE;
+}
+
+/* At the end of an instance devices may still read what is held. */
+static void fr_device_report_let_go(fr_device_report *report)
+{
+    while (report->holds) {
+        fr_device_hold *hold = report->holds;
+        fr_fence *fence = hold->fence;
+        report->holds = hold->next;
+        if (!fr_fence_when_over(fence, &hold->call))
+            hold->call.run(&hold->call);
+        fr_fence_release(fence);
+    }
 }
 
 static void fr_device_report_drop(fr_op *op)
 {
     fr_device_report *report = fr_op_payload(op);
+    fr_device_report_let_go(report);
     fr_fence_release(report->fence);
 }
 
@@ -152,7 +199,7 @@ fr_op *fr_device_report_get(fr_graph *graph)
 {
     fr_op *op = fr_graph_op_get(graph, &fr_device_report_type);
     if (op)
-        ((fr_device_report *)fr_op_payload(op))->fence = NULL;
+        *(fr_device_report *)fr_op_payload(op) = (fr_device_report){.fence = NULL};
     return op;
 }
 
@@ -169,4 +216,13 @@ void fr_device_report_tell(fr_op *report, fr_fence *fence, const fr_device_told 
     fr_fence_release(payload->fence);
     payload->fence = fence;
     payload->told = *told;
+}
+
+void fr_device_report_hold(fr_op *report, fr_device_hold *hold, fr_fence *fence)
+{
+    fr_device_report *payload = fr_op_payload(report);
+    fr_fence_retain(fence);
+    hold->fence = fence;
+    hold->next = payload->holds;
+    payload->holds = hold;
 }

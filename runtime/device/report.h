@@ -1,6 +1,9 @@
 /* An op that waits for device work and does nothing else: the report of an op whose work goes on
  * when it has left its lane, and the op of a read whose rows are on their way.
  *
+ * A report that keeps what is let go of by client code parks: then the op is complete when that has
+ * run, and whoever waits for it can run that; a look must not.
+ *
  * Threads: told once, before the op runs; then its own. */
 #ifndef FR_RUNTIME_DEVICE_REPORT_H
 #define FR_RUNTIME_DEVICE_REPORT_H
@@ -34,5 +37,17 @@ void fr_device_wait_put(fr_graph *graph, fr_op *wait);
 void fr_device_report_put(fr_graph *graph, fr_op *report);
 /* What it waits for: takes a reference. Never told: for nothing. */
 void fr_device_report_tell(fr_op *report, fr_fence *fence, const fr_device_told *told);
+
+/* What is to be let go of when a fence is over, by its call: that ends it, and may call client
+ * code. The caller's memory until then. */
+typedef struct fr_device_hold fr_device_hold;
+struct fr_device_hold {
+    fr_fence_call call; /* first */
+    fr_device_hold *next;
+    fr_fence *fence; /* a reference */
+};
+
+/* Before the report is complete; takes a reference of the fence. */
+void fr_device_report_hold(fr_op *report, fr_device_hold *hold, fr_fence *fence);
 
 #endif

@@ -11,8 +11,8 @@
 
 /* A managed tensor that is let go of when the device has read it. */
 struct fr_write_hold {
-    fr_fence_call call; /* first */
-    fr_write_hold *next;
+    fr_device_hold hold; /* first */
+    fr_write_hold *next; /* of those that hold nothing yet */
     const fr_allocator *allocator;
     struct DLManagedTensorVersioned *managed;
 };
@@ -280,15 +280,21 @@ static void fr_write_hold_tensor(fr_device_write *device, struct DLManagedTensor
     fr_write_hold *hold = device->holds;
     device->holds = hold->next;
     hold->managed = *managed;
-    hold->call = (fr_fence_call){.run = fr_write_hold_end, .calls_client = true};
+    hold->hold.call = (fr_fence_call){.run = fr_write_hold_end, .calls_client = true};
     *managed = NULL;
 #ifdef FR_MUTATE_DEVICE_HOLD_FORGETS_FENCE
     (void)fence;
 #else
-    if (fr_fence_when_over(fence, &hold->call))
+#ifndef FR_MUTATE_DEVICE_REPORT_FORGETS_HOLDS
+    if (device->report) {
+        fr_device_report_hold(device->report, &hold->hold, fence);
+        return;
+    }
+#endif
+    if (fr_fence_when_over(fence, &hold->hold.call))
         return;
 #endif
-    fr_write_hold_end(&hold->call);
+    fr_write_hold_end(&hold->hold.call);
 }
 
 /* What the host has was read in the op, which lets go of it (D10). */

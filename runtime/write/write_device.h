@@ -3,7 +3,7 @@
  * The call captures what the rows depend on. The op takes memory, puts the copies and moves of each
  * entry into a stream, records a fence behind them, and then the client's event, if one is given:
  * then the op is done as soon as that is submitted (R178, R179). A managed tensor is let go of when
- * what reads it is done.
+ * what reads it is done: without an event, before the op is complete.
  *
  * An op that finds no stream parks, and goes on at the entry at which it was.
  *

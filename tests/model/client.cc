@@ -191,7 +191,7 @@ ovstage_enqueue_result_t Client::write(const Step &step, ovstage_query_handle_t 
         for (const auto &fate : op.payloads.back()->fates())
             op.fates.emplace_back(fate, entry.owner == Owner::managed_copied ||
                                             program.settings.adopt_managed ||
-                                            entry.origin.on_device);
+                                            (entry.origin.on_device && step.placing.event >= 0));
     }
     const auto mode = static_cast<ovstage_prim_mode_t>(step.mode);
     ovstage_enqueue_result_t result;

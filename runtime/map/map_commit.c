@@ -4,6 +4,7 @@
 
 #include "runtime/floor/floors.h"
 #include "runtime/write/access.h"
+#include "runtime/write/nothing.h"
 #include "runtime/write/write_sync.h"
 
 #include <string.h>
@@ -37,6 +38,14 @@ static void fr_unmap_end(fr_unmapping *unmapping)
     unmapping->map->live = false;
     unmapping->took_handle =
         fr_handle_remove(unmapping->map->stage, FR_HANDLE_MAP, unmapping->handle) != NULL;
+}
+
+static fr_map_phase fr_unmap_phase(const fr_map *map)
+{
+    fr_graph_lock(map->stage->graph);
+    fr_map_phase phase = map->phase;
+    fr_graph_unlock(map->stage->graph);
+    return phase;
 }
 
 /* --- a commit --------------------------------------------------------------------------------- */
@@ -251,20 +260,30 @@ static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
 
 /* --- the end without a commit ----------------------------------------------------------------- */
 
+typedef struct fr_unmap_op {
+    fr_map *map;        /* one reference */
+    fr_nothing nothing; /* of a session on a device */
+} fr_unmap_op;
+
+_Static_assert(sizeof(fr_unmap_op) <= FR_OP_PAYLOAD_BYTES, "fits the record");
+
 /* Of the ordinal's lane, so that it is complete after the map and its commit are. It touches no
  * attribute: no seal waits for it, and it may come after one. */
 static fr_run_result fr_unmap_op_run(fr_op *op, const fr_run_context *context)
 {
-    fr_map_op *payload = fr_op_payload(op);
+    fr_unmap_op *payload = fr_op_payload(op);
     (void)context;
     if (payload->map->status != OVSTAGE_OK) /* when the map's id was released: see submission */
         fr_op_fail(op, payload->map->status, "%s", payload->map->text);
+    fr_nothing_make_available(op, &payload->nothing);
     return FR_RUN_DONE;
 }
 
 static void fr_unmap_op_drop(fr_op *op)
 {
-    fr_map_op *payload = fr_op_payload(op);
+    fr_unmap_op *payload = fr_op_payload(op);
+    fr_nothing_make_available(op, &payload->nothing);
+    fr_nothing_let_go(&payload->nothing);
     fr_map_unref(payload->map);
 }
 
@@ -277,61 +296,117 @@ static const fr_op_type fr_unmap_op_type = {
 static ovstage_api_status_t fr_unmap_admit_end(fr_submission *submission, void *user)
 {
     fr_unmapping *unmapping = user;
-    (void)submission;
+    const fr_unmap_op *payload = fr_op_payload(submission->op);
     unmapping->phase = unmapping->map->phase;
     unmapping->was_live = unmapping->map->live;
     if (!unmapping->was_live)
         return OVSTAGE_ERROR_INVALID_HANDLE;
-    return unmapping->phase == FR_MAP_FETCHED ? FR_MAP_OVERTAKEN : OVSTAGE_OK;
+    submission->behind_id = fr_available_last(payload->nothing.turn);
+    bool records = payload->nothing.turn != NULL; /* which a commit has done meanwhile */
+    return unmapping->phase == FR_MAP_FETCHED || (records && unmapping->phase != FR_MAP_OPEN)
+               ? FR_MAP_OVERTAKEN
+               : OVSTAGE_OK;
 }
 
 static void fr_unmap_accepted_end(fr_submission *submission, uint64_t id, void *user)
 {
-    (void)submission;
-    (void)id;
+    const fr_unmap_op *payload = fr_op_payload(submission->op);
+    fr_available_accept(payload->nothing.turn, id);
     fr_unmap_end(user);
 }
 
-static ovstage_enqueue_result_t fr_unmap_nothing(fr_unmapping *unmapping)
+static bool fr_unmap_capture_nothing(fr_nothing *nothing, const void *user, fr_device_fault *fault)
+{
+    const fr_unmapping *unmapping = user;
+#ifdef FR_MUTATE_DEVICE_NOTHING_FORGETS_SYNC
+    (void)nothing, (void)unmapping, (void)fault;
+    return true;
+#endif
+    return fr_capture(nothing->opened, unmapping->map->ordinal, &unmapping->sync,
+                      sizeof(unmapping->sync), 1, &nothing->captured, fault);
+}
+
+/* What the client's streams do is waited for as by a commit. The event is a commit's, if there was
+ * one. */
+static ovstage_api_status_t fr_unmap_await_nothing(fr_unmapping *unmapping, fr_nothing *nothing,
+                                                   fr_op **report)
 {
     fr_map *map = unmapping->map;
-    fr_stage *stage = map->stage;
-    fr_op *op = fr_graph_op_get(stage->graph, &fr_unmap_op_type);
-    if (!op)
-        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
-    fr_map_op *payload = fr_op_payload(op);
-    *payload = (fr_map_op){.map = map};
-    fr_map_ref(map);
+    if (map->device) {
+        const fr_device_told told = {.what = "the end of a map",
+                                     .place = map->device->place,
+                                     .stream = map->stream,
+                                     .sync = unmapping->sync};
+        uintptr_t event = fr_unmap_phase(map) == FR_MAP_OPEN ? map->available : 0;
+        ovstage_api_status_t status = fr_nothing_open(nothing, map->device, map->stream, event,
+                                                      fr_unmap_capture_nothing, unmapping);
+        if (status == OVSTAGE_OK && !fr_nothing_report(nothing, map->stage->graph, &told, report))
+            status =
+                fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+        return status;
+    }
+    unmapping->wait_id = 0;
+    if (!fr_sync_is_given(&unmapping->sync))
+        return OVSTAGE_OK;
+    fr_write_sync sync = {.wait_id = 0};
+    ovstage_api_status_t status =
+        fr_write_sync_capture(&sync, map->stage, NULL, map->ordinal, &unmapping->sync);
+    if (status == OVSTAGE_OK)
+        status = fr_write_sync_submit(&sync, map->stage, &unmapping->sync, NULL, NULL);
+    unmapping->wait_id = sync.wait_id;
+    fr_captured_release(&sync.captured);
+    return status;
+}
+
+static ovstage_enqueue_result_t fr_unmap_submit_nothing(fr_unmapping *unmapping, fr_op *op)
+{
+    fr_map *map = unmapping->map;
+    fr_unmap_op *payload = fr_op_payload(op);
+    uint64_t producers[2] = {map->client_id}; /* behind a report its own id says nothing */
     fr_submission submission = {
         .op = op,
         .has_ordinal = true,
         .ordinal = map->ordinal,
-        .producer_ids = &map->client_id, /* behind a report its own id says nothing */
+        .producer_ids = producers,
         .producer_count = 1,
-        .producer_capacity = 1,
+        .producer_capacity = 2,
         .fails_with_producers = true, /* D17 */
         .never_full = true,
         .admit = fr_unmap_admit_end,
         .accepted = fr_unmap_accepted_end,
         .user = unmapping,
     };
-    ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
+    ovstage_api_status_t status =
+        fr_unmap_await_nothing(unmapping, &payload->nothing, &submission.report);
+    if (status != OVSTAGE_OK)
+        return fr_unmap_refused(status);
+    if (unmapping->wait_id != 0)
+        producers[submission.producer_count++] = unmapping->wait_id;
+    ovstage_enqueue_result_t result = fr_stage_submit(map->stage, &submission, 0);
+    if (result.status != OVSTAGE_OK && submission.report)
+        fr_device_report_put(map->stage->graph, submission.report);
+    return result;
+}
+
+static ovstage_enqueue_result_t fr_unmap_nothing(fr_unmapping *unmapping)
+{
+    fr_map *map = unmapping->map;
+    fr_op *op = fr_graph_op_get(map->stage->graph, &fr_unmap_op_type);
+    if (!op)
+        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+    fr_unmap_op *payload = fr_op_payload(op);
+    *payload = (fr_unmap_op){.map = map};
+    fr_map_ref(map);
+    ovstage_enqueue_result_t result = fr_unmap_submit_nothing(unmapping, op);
     if (result.status != OVSTAGE_OK) {
-        fr_graph_op_put(stage->graph, op);
+        fr_nothing_let_go(&payload->nothing);
+        fr_graph_op_put(map->stage->graph, op);
         fr_map_unref(map);
     }
     return result;
 }
 
 /* --- entry points ----------------------------------------------------------------------------- */
-
-static fr_map_phase fr_unmap_phase(const fr_map *map)
-{
-    fr_graph_lock(map->stage->graph);
-    fr_map_phase phase = map->phase;
-    fr_graph_unlock(map->stage->graph);
-    return phase;
-}
 
 /* Drops the caller's reference, and the handle's if that has gone. */
 static ovstage_enqueue_result_t fr_unmap_done(const fr_unmapping *unmapping,

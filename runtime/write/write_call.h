@@ -45,10 +45,11 @@ ovstage_api_status_t fr_write_check_distinct(const fr_write_call *call, fr_write
 ovstage_api_status_t fr_write_admit_floor(fr_write_call *call, fr_write_attribute_at at);
 ovstage_enqueue_result_t fr_write_refuse_floor(const fr_write_call *call,
                                                const fr_attribute *attribute);
-/* write_empty.c. named: of a call without an op record. */
+/* write_empty.c. named, admit: of a call without an op record. */
 fr_attribute *fr_write_named_attribute(const fr_write_call *call, uint32_t entry);
+ovstage_api_status_t fr_write_admit_empty(fr_submission *submission, void *call);
 ovstage_enqueue_result_t fr_write_submit_empty(fr_write_call *call);
-/* write_empty_device.c: the same where an availability_event is to be recorded. */
+/* write_empty_device.c: the same with a placement on a device. */
 ovstage_enqueue_result_t fr_write_submit_empty_on_device(fr_write_call *call);
 
 #endif

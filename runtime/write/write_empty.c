@@ -9,7 +9,7 @@ fr_attribute *fr_write_named_attribute(const fr_write_call *call, uint32_t entry
     return call->attributes[entry];
 }
 
-static ovstage_api_status_t fr_write_admit_empty(fr_submission *submission, void *user)
+ovstage_api_status_t fr_write_admit_empty(fr_submission *submission, void *user)
 {
     fr_write_call *call = user;
     (void)submission;
@@ -82,7 +82,7 @@ static ovstage_enqueue_result_t fr_write_name_all(fr_write_call *call, fr_attrib
     ovstage_enqueue_result_t result;
     if (call->doom != OVSTAGE_OK)
         result = fr_write_submit_doomed(call);
-    else if (call->device && call->placement.availability_event != 0)
+    else if (call->device)
         result = fr_write_submit_empty_on_device(call);
     else
         result = fr_stage_submit_done(call->stage, fr_write_admit_empty, call);

@@ -203,6 +203,9 @@ void Runner::end_without_commit(const Session &session)
                       session.status != OVSTAGE_OK);
     if (op.fails)
         inherit(op, *ops_[session.op]);
+    const bool is_open = session.phase == Session::open;
+    if (devices_ && is_open && session.step.placing.event >= 0) // which it records all the same
+        placed(op, session.step);
 }
 
 void Runner::session(const Step &step)

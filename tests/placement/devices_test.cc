@@ -358,9 +358,22 @@ TEST_P(Devices, AWriteOfNothingFromAnotherDevice)
     rows.source = 1;
     rows.event = event;
     stage.finish(WriteOnDevice(stage, stage.query(0), 1, rows, stalled));
+    ovstage_placement_t placement = Place(nullptr, nullptr, 0);
+    int64_t count = 0;
+    DLTensor tensor{nullptr, {kDLCUDA, 1}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    data.cuda_sync.stream = Handle(stalled);
+    ovstage_enqueue_result_t without_event = ovstage_write_attribute_on_device(
+        stage.instance, stage.query(0), ovx_string_or_token_t{OnDevice(stage), {}}, 1, data,
+        OVSTAGE_PRIM_MODE_UPSERT, &placement);
     (void)fr_sim_drain();
     EXPECT_EQ(cu->cuEventQuery(event), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    EXPECT_EQ(ovstage_wait_op(stage.instance, without_event.op_index, 0, nullptr),
+              OVSTAGE_ERROR_TIMEOUT);
     fr_sim_hold(stalled, false);
+    stage.finish(without_event);
     EXPECT_TRUE(fr_sim_drain());
     EXPECT_EQ(cu->cuEventQuery(event), 0u);
     MakeCurrent(0);

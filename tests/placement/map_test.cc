@@ -228,6 +228,59 @@ TEST_P(MapOnDevice, WithoutAnEventTheCommitIsCompleteWithTheRows)
     EXPECT_EQ(stage.read(query, attribute, 1), (std::vector<float>{4, 5, 6}));
 }
 
+// One that commits nothing records its event all the same, behind what the client was to hand over;
+// without an event its end is complete then. That of a commit is not recorded again.
+TEST_P(MapOnDevice, ASessionThatCommitsNothing)
+{
+    client::Stage stage(1);
+    ovstage_query_handle_t query = stage.query(3), none = stage.query(0);
+    ovstage_map_desc_t desc = client::description(stage.token("values"));
+    fr_cu_stream stalled = Stream("stalled"), named = Stream("named");
+    fr_cu_event event = Event();
+    ovstage_op_wait_result_t outcome = {};
+    for (ovstage_query_handle_t prims : {query, none}) {
+        for (fr_cu_stream stream : {static_cast<fr_cu_stream>(nullptr), named}) {
+            ovstage_map_handle_t map = 0;
+            stage.finish(Map(stage, prims, desc, 1, Place(stream, event), &map));
+            fr_sim_hold(stalled, true);
+            FR_SIM_OK(cu->cuEventRecord(event, stalled));
+            stage.finish(ovstage_unmap_attribute(stage.instance, map, {Handle(stalled), 0}));
+            (void)fr_sim_drain();
+            EXPECT_EQ(cu->cuEventQuery(event), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+            fr_sim_hold(stalled, false);
+            EXPECT_TRUE(fr_sim_drain());
+            EXPECT_EQ(cu->cuEventQuery(event), 0u);
+        }
+        for (bool on_device : {true, false}) {
+            ovstage_map_handle_t map = 0;
+            ovstage_placement_t placement = Place(nullptr, nullptr);
+            stage.finish(ovstage_map_attribute_on_device(stage.instance, prims, &desc, 1, nullptr,
+                                                         0, on_device ? &placement : nullptr,
+                                                         &map));
+            fr_sim_hold(stalled, true);
+            FR_SIM_OK(cu->cuEventRecord(event, stalled));
+            ovstage_enqueue_result_t end =
+                ovstage_unmap_attribute(stage.instance, map, {0, Handle(event)});
+            EXPECT_EQ(ovstage_wait_op(stage.instance, end.op_index, 1000, &outcome),
+                      OVSTAGE_ERROR_TIMEOUT);
+            fr_sim_hold(stalled, false);
+            stage.finish(end);
+        }
+    }
+    // After a commit the event is the client's again.
+    ovstage_map_group_t group = {};
+    ovstage_map_handle_t map =
+        Open(stage, query, stage.token("values"), 1, Place(nullptr, event), &group);
+    stage.finish(ovstage_unmap_group(stage.instance, map, &group, {0, 0}));
+    fr_sim_hold(stalled, true);
+    FR_SIM_OK(cu->cuEventRecord(event, stalled));
+    ovstage_enqueue_result_t end = ovstage_unmap_attribute(stage.instance, map, {0, 0});
+    stage.finish(end);
+    (void)fr_sim_drain();
+    EXPECT_EQ(cu->cuEventQuery(event), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+    fr_sim_hold(stalled, false);
+}
+
 // A commit that a seal has overtaken ends the session. What the client's streams still do to the
 // buffer is over before it is anybody else's.
 TEST_P(MapOnDevice, AnOvertakenSessionKeepsItsMemoryUntilItIsWritten)
@@ -327,6 +380,14 @@ TEST_P(MapOnDevice, WhatIsNotCommittedIsNotThere)
     Produce(producer, Data(group), 3, 1);
     stage.finish(ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0}));
     stage.finish(Map(stage, query, client::description(attribute), 2, placement, &map));
+    fr_cu_graph graph = nullptr;
+    fr_cu_stream capturing = Stream("capturing");
+    FR_SIM_OK(cu->cuStreamBeginCapture(capturing, FR_CU_CAPTURE_MODE_RELAXED));
+    EXPECT_EQ(ovstage_unmap_attribute(stage.instance, map, {Handle(capturing), 0}).status,
+              OVSTAGE_ERROR_INVALID_ARGUMENT);
+    EXPECT_NE(client::last_error().find("captures a graph"), std::string::npos);
+    FR_SIM_OK(cu->cuStreamEndCapture(capturing, &graph));
+    FR_SIM_OK(cu->cuGraphDestroy(graph));
     stage.finish(ovstage_unmap_attribute(stage.instance, map, {0, 0}));
     (void)Open(stage, query, attribute, 3, placement, &group);
     stage.finish(stage.seal(3));

@@ -222,6 +222,27 @@ TEST_P(Refusals, AWriteOfNothingRecordsItsEvent)
     StillRight();
 }
 
+// And is checked as any other, with an event and without.
+TEST_P(Refusals, AWriteOfNothingNamesAStreamThatCaptures)
+{
+    WriteAndSeal();
+    ovstage_query_handle_t none = stage->query(std::vector<std::string>{});
+    fr_cu_stream capturing = Stream("capturing");
+    for (fr_cu_event own : {event, static_cast<fr_cu_event>(nullptr)}) {
+        ovstage_placement_t there = Place(capturing, own), here = Place(nullptr, own);
+        FR_SIM_OK(cu->cuStreamBeginCapture(capturing, FR_CU_CAPTURE_MODE_RELAXED));
+        Refused(Write(*stage, none, attribute, 2, source, 3, {0, 0}, &there),
+                OVSTAGE_ERROR_INVALID_ARGUMENT, "captures a graph");
+        Refused(Write(*stage, none, attribute, 2, source, 3, {Handle(capturing), 0}, &here),
+                OVSTAGE_ERROR_INVALID_ARGUMENT, "captures a graph");
+        fr_cu_graph graph = nullptr;
+        FR_SIM_OK(cu->cuStreamEndCapture(capturing, &graph));
+        FR_SIM_OK(cu->cuGraphDestroy(graph));
+        stage->finish(Write(*stage, none, attribute, 2, source, 3, {0, 0}, &there));
+    }
+    StillRight();
+}
+
 // What the device has no computation for.
 TEST_P(Refusals, ComputedValues)
 {

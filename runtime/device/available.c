@@ -90,8 +90,8 @@ static void fr_available_set(fr_available *available, fr_fence *behind)
     fr_fence_release(before);
 }
 
-/* Into a stream that carries the op's work already, or is a gate that waits for it. own: as of
- * fr_fence_record. */
+/* Into a stream that carries the op's work already, or is a gate that waits for it. The fence comes
+ * first, or the next record might not come behind this one. own: as of fr_fence_record. */
 static bool fr_available_record_behind(fr_available *available, fr_opened *opened,
                                        fr_device_stream stream, fr_own_stream *own,
                                        const fr_fence *before, fr_device_fault *fault)
@@ -101,8 +101,13 @@ static bool fr_available_record_behind(fr_available *available, fr_opened *opene
     fr_fence *behind = fr_fence_get(opened, fault);
     if (!behind)
         return false;
+#ifdef FR_MUTATE_DEVICE_EVENT_BEFORE_ITS_FENCE
     bool recorded = opened->devices->table->record_client(stream, available->event, fault) &&
                     fr_fence_record(behind, stream, own, fault);
+#else
+    bool recorded = fr_fence_record(behind, stream, own, fault) &&
+                    opened->devices->table->record_client(stream, available->event, fault);
+#endif
     if (recorded)
         fr_available_set(available, behind);
     fr_fence_release(behind);

@@ -323,9 +323,13 @@ static void fr_write_not_available(fr_op *op, const fr_device_write *device,
 /* The client's event is recorded whatever became of the op: who waits for it waits for something,
  * and for all that was to read what the client may then change. run: NULL: it has failed without
  * one. */
-static void fr_write_make_available(fr_op *op, fr_device_write *device, const fr_device_run *run)
+static void fr_write_make_available(fr_op *op, fr_device_write *device, fr_device_run *run)
 {
     fr_device_fault fault;
+#ifndef FR_MUTATE_DEVICE_EVENT_BESIDE_A_FAILED_RUN
+    if (run && !run->recorded) /* what it has put into its stream may read the source */
+        (void)fr_device_run_record(run, &fault);
+#endif
     const fr_fence *after = device->put;
     if (!run && !after)
         after = device->captured.dep;

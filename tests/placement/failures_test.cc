@@ -135,7 +135,8 @@ TEST_P(Failures, BothFailuresAreTold)
     ovstage_enqueue_result_t write =
         Write(stage, query, stage.token("values"), 1, data, 3, {0, 0}, &placement);
     ASSERT_TRUE(fr_sim_fail_call("cuMemcpyDtoDAsync", 1, FR_CU_ERROR_UNKNOWN));
-    ASSERT_TRUE(fr_sim_fail_call("cuEventRecord", 2, FR_CU_ERROR_UNKNOWN)); // 1: the memory's
+    // 1: the memory's; 2: behind what the run has put into its stream
+    ASSERT_TRUE(fr_sim_fail_call("cuEventRecord", 3, FR_CU_ERROR_UNKNOWN));
     std::string text = Text(stage, write);
     EXPECT_PART("cuMemcpyDtoDAsync", text);
     EXPECT_PART("availability_event", text);
@@ -257,6 +258,68 @@ TEST_P(FailuresOfCalls, ABatchThatFailsLateRecordsItsEventBehindItsWork)
         EXPECT_TRUE(fr_sim_drain());
         EXPECT_EQ(cu->cuEventQuery(available), 0u);
     }
+}
+
+// An event that an op has recorded comes before the next op's record of it, and one that it says it
+// has not recorded is what it was, whichever of our own records fails.
+TEST_P(FailuresOfCalls, ARecordOfAnEventIsFollowed)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream first = Stream("first producer"), second = Stream("second producer");
+    fr_cu_event available = Event();
+    fr_cu_device_ptr memory[3];
+    for (fr_cu_device_ptr &each : memory)
+        each = Memory(3 * sizeof(float), "source");
+    ovstage_placement_t placement = Place(nullptr, available);
+    int recorded_in_turn = 0;
+    uint64_t ordinal = 0;
+    Produce(first, memory[2], 3, 1);
+    FR_SIM_OK(cu->cuStreamSynchronize(first));
+    bool struck = true;
+    for (int strikes = 1; struck; strikes++) {
+        const fr_cu_stream producers[] = {first, second};
+        for (int k = 0; k < 2; k++) {
+            if (ordinal > 0) { // the source is used again
+                FR_SIM_OK(cu->cuStreamWaitEvent(producers[k], available, 0));
+            }
+            fr_sim_hold(producers[k], true);
+            Produce(producers[k], memory[k], 3, 1);
+        }
+        stage.finish(Write(stage, query, attribute, ++ordinal, memory[0], 3, {Handle(first), 0},
+                           &placement));
+        int calls = 0;
+        records = [&](fr_cu_event event, fr_cu_stream) -> fr_cu_result {
+            return event != available && ++calls == strikes ? FR_CU_ERROR_UNKNOWN : 0;
+        };
+        ovstage_enqueue_result_t sent = Write(stage, query, attribute, ++ordinal, memory[1], 3,
+                                              {Handle(second), 0}, &placement);
+        std::string text = "was not recorded";
+        if (sent.status == OVSTAGE_OK) { // it fails, or has tried once more
+            ovstage_op_wait_result_t outcome = {};
+            EXPECT_EQ(ovstage_wait_op(stage.instance, sent.op_index, client::forever, &outcome),
+                      OVSTAGE_OK);
+            text = client::text(ovstage_get_last_op_error(stage.instance, sent.op_index));
+            EXPECT_EQ(ovstage_release_op(stage.instance, sent.op_index), OVSTAGE_OK);
+        }
+        records = nullptr;
+        struck = calls >= strikes;
+        bool is_recorded = text.find("was not recorded") == std::string::npos;
+        recorded_in_turn += is_recorded;
+        fr_sim_hold(first, false);
+        EXPECT_FALSE(fr_sim_drain());
+        fr_cu_result state = is_recorded ? FR_CU_ERROR_NOT_READY : 0;
+        EXPECT_EQ(cu->cuEventQuery(available), state) << strikes << ": " << text;
+        stage.finish(Write(stage, query, attribute, ++ordinal, memory[2], 3, {0, 0}, &placement));
+        (void)fr_sim_drain();
+        EXPECT_EQ(cu->cuEventQuery(available), state) << strikes << ": " << text;
+        fr_sim_hold(second, false);
+        EXPECT_TRUE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(available), 0u);
+        ASSERT_LT(strikes, 100);
+    }
+    EXPECT_GT(recorded_in_turn, 0);
 }
 
 // A read that was answered in its call, but for what was accepted meanwhile, has recorded its event

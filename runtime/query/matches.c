@@ -335,7 +335,8 @@ static void fr_found_judge(const fr_stage *stage, fr_found *found)
         bool holds = true;
         for (; next < away->count && away->values[next].match == m; next++)
             holds = holds && fr_value_holds(away->values[next].test, stage->dictionary,
-                                            fr_away_row(away, &away->values[next]), 1);
+                                            fr_away_elements(away, &away->values[next]),
+                                            away->values[next].count);
         if (holds)
             matches->prims[kept++] = matches->prims[m];
     }

@@ -56,12 +56,6 @@ static ovstage_api_status_t fr_tests_predicate(fr_stage *stage, fr_tests *tests,
     size_t first = tests->count;
     for (const fr_column *column = fr_column_first(predicate->attribute); column;
          column = column->next) {
-        if (column->schema.is_array && fr_column_device(column)) {
-            (void)snprintf(
-                text, text_bytes,
-                "a filter by arrays that lie on a device: not supported by this library");
-            return OVSTAGE_ERROR_NOT_SUPPORTED;
-        }
         if (!fr_tests_add(stage, tests, predicate, column)) {
             (void)snprintf(text, text_bytes, "no memory for %u values", predicate->value_count);
             return OVSTAGE_ERROR_OUT_OF_MEMORY;

@@ -23,15 +23,22 @@ static bool fr_latest_busy(const fr_touched *touched)
 #endif
 }
 
+static void fr_latest_take_away(fr_buffer *buffer, uint64_t from_bytes, uint64_t count,
+                                fr_latest *out)
+{
+    out->elements = NULL;
+    out->away = buffer;
+    out->away_bytes = from_bytes;
+    out->count = count;
+    fr_buffer_retain(buffer);
+}
+
 /* The same. */
 static void fr_latest_take(const fr_column *column, fr_buffer *buffer, uint32_t row, fr_latest *out)
 {
     out->payload = out->away = NULL;
     if (buffer->is_placed) {
-        out->elements = NULL;
-        out->away = buffer;
-        out->away_row = row;
-        fr_buffer_retain(buffer);
+        fr_latest_take_away(buffer, (uint64_t)row * column->row_bytes, 1, out);
         return;
     }
     if (!buffer->holds_slices) {
@@ -41,11 +48,14 @@ static void fr_latest_take(const fr_column *column, fr_buffer *buffer, uint32_t 
         return;
     }
     const fr_slice *slice = &fr_slices_of(buffer)[row];
-    bool is_here = slice->payload && !slice->payload->is_placed;
-    out->payload = is_here ? slice->payload : NULL;
-    out->elements = is_here ? slice->payload->data + slice->offset_bytes : NULL;
-    out->count = is_here ? slice->count : 0;
-    if (is_here)
+    if (slice->count > 0 && slice->payload && slice->payload->is_placed) {
+        fr_latest_take_away(slice->payload, slice->offset_bytes, slice->count, out);
+        return;
+    }
+    out->payload = slice->payload;
+    out->elements = slice->payload ? slice->payload->data + slice->offset_bytes : NULL;
+    out->count = slice->count;
+    if (slice->payload)
         fr_buffer_retain(slice->payload);
 }
 
@@ -124,9 +134,7 @@ static fr_latest_look fr_latest_at(fr_column *column, uint32_t prim, uint64_t or
 
 bool fr_latest_read(fr_column *column, uint32_t prim, uint64_t written, fr_latest *out)
 {
-    /* Of arrays that have come to lie on a device since the query began nothing is seen. */
-    if (column->row_bytes > FR_LATEST_ROW_BYTES ||
-        (column->schema.is_array && fr_column_device(column)))
+    if (column->row_bytes > FR_LATEST_ROW_BYTES)
         return false;
     fr_latest_look look = fr_latest_at(column, prim, written, out);
     while (look == FR_LATEST_BUSY) {

@@ -18,9 +18,9 @@
 typedef struct fr_latest {
     const unsigned char *elements;
     uint64_t count;     /* 1 when it is no array */
-    fr_buffer *payload; /* of an array, held; NULL: none */
-    fr_buffer *away;    /* held: it is that row of a payload on a device, and not here; or NULL */
-    uint32_t away_row;
+    fr_buffer *payload; /* of an array on the host, held; NULL: none */
+    fr_buffer *away;    /* held: so many elements there, of a payload on a device; or NULL */
+    uint64_t away_bytes;
     _Alignas(16) unsigned char row[FR_LATEST_ROW_BYTES];
 } fr_latest;
 

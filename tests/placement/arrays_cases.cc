@@ -6,6 +6,7 @@
 
 #include "tests/placement/arrays_fixture.h"
 #include "tests/placement/each_fails.h"
+#include "tests/support/filters.h"
 
 namespace
 {
@@ -67,11 +68,13 @@ class ArrayFaults : public ArraysTest
         }
         ovstage_placement_t placement = Place(nullptr, readable_);
         good = Try(stage, nullptr) && good;
+        good = TryFilter(stage) && good;
         return Try(stage, &placement) && good;
     }
 
     void ExpectWanted(const client::Stage &stage)
     {
+        ExpectFound(stage);
         ovstage_placement_t placement = Place(nullptr, Event());
         for (const ovstage_placement_t *where :
              {static_cast<const ovstage_placement_t *>(nullptr), &std::as_const(placement)}) {
@@ -121,6 +124,28 @@ class ArrayFaults : public ArraysTest
         return good;
     }
 
+    // A filter that may.
+    bool TryFilter(const client::Stage &stage)
+    {
+        found_ = 0;
+        bool good = Succeeds(
+            stage, client::submit(stage, {{"device", OVSTAGE_FILTER_OP_GE, {"2001"}}}, &found_));
+        found_ = good ? found_ : 0;
+        return good;
+    }
+
+    // Else it has found what there is.
+    void ExpectFound(const client::Stage &stage)
+    {
+        std::vector<uint32_t> wanted;
+        for (uint32_t k = 0; k < prims; k++)
+            if (!wanted_[k].empty() && wanted_[k].back() >= 2001)
+                wanted.push_back(k);
+        if (found_ != 0) {
+            EXPECT_EQ(client::found(stage, found_).paths, Paths(wanted));
+        }
+    }
+
     // A read that may fail.
     bool Try(const client::Stage &stage, const ovstage_placement_t *placement)
     {
@@ -142,7 +167,7 @@ class ArrayFaults : public ArraysTest
 
     fr_cu_stream producer_ = nullptr;
     fr_cu_event readable_ = nullptr;
-    ovstage_query_handle_t all_ = 0;
+    ovstage_query_handle_t all_ = 0, found_ = 0;
     std::vector<Step> steps_;
     std::vector<std::vector<float>> values_;
     RaggedRows wanted_;

@@ -113,9 +113,12 @@ typedef struct fr_write_plan {
                              is left to copy */
     bool adopts; /* the managed tensor, or the source's buffer, becomes the payload: its ownership
                     passes at commit */
-    bool elsewhere;              /* it was refused for where the column lies: fr_store_write_home */
-    char text[256];              /* the reason, when prepare fails */
-    ovx_primpath_t refused_prim; /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
+    bool elsewhere; /* it was refused for where the column lies: fr_store_write_home */
+    /* It was refused since all of its keys have a role, and lie with that one: what to write them
+     * as; or NULL. */
+    const fr_schema *as;
+    char text[256];                        /* the reason, when prepare fails */
+    ovx_primpath_t refused_prim;           /* whose it is; OVX_INVALID_PRIMPATH: of none alone */
     _Alignas(16) unsigned char state[352]; /* the store's */
 } fr_write_plan;
 

@@ -222,6 +222,7 @@ static bool fr_plan_begin(fr_store *store, const fr_write *write, fr_write_plan 
     fr_plan *plan = fr_plan_of(out);
     out->chunk_count = 0;
     out->adopts = out->elsewhere = false;
+    out->as = NULL;
     out->text[0] = 0;
     out->refused_prim = OVX_INVALID_PRIMPATH;
     *plan = (fr_plan){.store = store,
@@ -282,14 +283,26 @@ static ovstage_api_status_t fr_plan_check_host(const fr_plan *plan, fr_write_pla
     return OVSTAGE_OK;
 }
 
+/* That all keys of a write have, if it is not the one that the write names; NULL: there is none. */
+static const fr_schema *fr_plan_kept_schema(const fr_plan *plan, const fr_column *column)
+{
+    const fr_column *kept = plan->target_count > 0 ? plan->targets->column : column;
+    for (uint32_t k = 0; k < plan->target_count; k++)
+        if (plan->targets[k].column != kept)
+            return NULL;
+    return kept == column ? NULL : &kept->schema;
+}
+
 /* Targets that were found, of rows on a device or of a judged write. */
 static ovstage_api_status_t fr_plan_check_home(fr_plan *plan, const fr_column *column,
                                                fr_write_plan *out)
 {
     ovstage_api_status_t status =
         plan->device ? fr_plan_check_device(plan, column, out) : fr_plan_check_host(plan, out);
-    if (status != OVSTAGE_OK)
-        fr_plan_end_targets(plan);
+    if (status == OVSTAGE_OK)
+        return status;
+    out->as = fr_plan_kept_schema(plan, column);
+    fr_plan_end_targets(plan);
     return status;
 }
 

@@ -426,6 +426,7 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
     what->device = device->opened;
 #endif
     *reserved = fr_write_home_reserve(op, write->stage, device, what, &run, plan, &begun);
+    entry->schema = what->schema; /* with the role that its keys keep */
     if (!begun)
         return false;
     bool placed = *reserved && fr_write_home_place(op, &source, &run, plan);

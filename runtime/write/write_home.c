@@ -53,6 +53,11 @@ bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *de
         ovstage_api_status_t status = fr_store_write_reserve(stage->store, what, plan);
         if (status == OVSTAGE_OK)
             return true;
+        if (plan->as) { /* it lies where those do */
+            what->schema = *plan->as;
+            fr_device_run_end(run);
+            continue;
+        }
         /* Another write, of another lane, has decided meanwhile. */
         if (plan->elsewhere && fr_write_home(what, wanted) != what->device) {
             fr_device_run_end(run);
@@ -120,15 +125,17 @@ ovstage_api_status_t fr_write_refused_by_store(fr_op *op, const fr_stage *stage,
                                                fr_write_plan *plan, bool *written)
 {
     ovstage_api_status_t status = refusal;
+    fr_write own = *what;
     *written = false;
-    while (status != OVSTAGE_OK && plan->elsewhere) {
-        fr_opened *home = fr_store_write_home(what->attribute, &what->schema);
+    while (status != OVSTAGE_OK && (plan->elsewhere || plan->as)) {
+        own.schema = plan->as ? *plan->as : own.schema;
+        fr_opened *home = fr_store_write_home(own.attribute, &own.schema);
         if (home)
-            *written = fr_write_bring_up(op, stage, what, home);
+            *written = fr_write_bring_up(op, stage, &own, home);
         if (*written || fr_op_failed(op))
             return status;
         /* Who was to bring it there has failed. */
-        status = fr_store_write_prepare(stage->store, what, plan);
+        status = fr_store_write_prepare(stage->store, &own, plan);
     }
     if (status != OVSTAGE_OK)
         fr_write_fail(op, status, stage, what->attribute, plan);

@@ -85,6 +85,65 @@ TEST_P(Plain, RowsOfADevice)
     }
 }
 
+// What is written without a role keeps that of its keys, also when some prim was deleted and it is
+// not certain before that they have one; but keys that have it and new ones lie apart.
+TEST_P(Plain, RowsWithoutARoleGoToWhereTheirKeysHaveOne)
+{
+    for (bool on_device : {true, false}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3), all = stage.query(4);
+        ovx_token_t attribute = stage.token("values");
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_device_ptr memory = Memory(4 * sizeof(float), "source");
+        std::vector<float> values = {1, 2, 3, 4};
+        DLTensor first = On(0, memory), next = first;
+        auto write = [&](uint64_t ordinal, DLTensor &tensor, ovstage_attribute_semantic_t semantic) {
+            if (tensor.device.device_type == kDLCUDA)
+                Produce(producer, memory, 3, static_cast<float>(10 * ordinal));
+            ovstage_write_data_t data = Data(tensor, {Handle(producer), 0});
+            data.cuda_sync =
+                tensor.device.device_type == kDLCUDA ? data.cuda_sync : ovstage_cuda_sync_t{0, 0};
+            data.semantic = semantic;
+            return PlainWrite(stage, query, attribute, ordinal, data);
+        };
+        // The other one is of the other side.
+        (on_device ? next : first) = On(0, 0);
+        (on_device ? next : first).device = {kDLCPU, 0};
+        (on_device ? next : first).data = values.data();
+        stage.finish(write(1, first, OVSTAGE_SEMANTIC_TIME_CODE));
+        stage.finish(stage.seal(1));
+        ovstage_query_handle_t gone = stage.query(std::vector<std::string>{"/gone"});
+        stage.finish(stage.write(gone, stage.token("other"), 2, std::vector<float>{1}));
+        stage.finish(ovstage_delete_attributes(stage.instance, gone, nullptr, 0, 2));
+        stage.finish(stage.seal(2));
+        stage.finish(write(3, first, OVSTAGE_SEMANTIC_NONE));
+        stage.finish(stage.seal(3));
+        stage.finish(write(4, next, OVSTAGE_SEMANTIC_NONE));
+        stage.finish(stage.seal(4));
+        for (uint64_t ordinal : {3, 4}) {
+            bool of_device = (ordinal == 3) == on_device;
+            auto from = of_device ? static_cast<float>(10 * ordinal) : 1;
+            EXPECT_EQ(stage.read(query, attribute, ordinal),
+                      (std::vector<float>{from, from + 1, from + 2}));
+        }
+        EXPECT_EQ(Home(stage, query, attribute, 4), on_device ? 0 : -1);
+        // Some keys are new, and have none.
+        int64_t four = 4;
+        DLTensor more = first;
+        more.shape = &four;
+        if (on_device)
+            Produce(producer, memory, 4, 0);
+        ovstage_enqueue_result_t sent =
+            PlainWrite(stage, all, attribute, 5, Data(more, {on_device ? Handle(producer) : 0, 0}));
+        ASSERT_EQ(sent.status, OVSTAGE_OK) << client::last_error();
+        ovstage_op_wait_result_t outcome = {};
+        EXPECT_EQ(ovstage_wait_op(stage.instance, sent.op_index, client::forever, &outcome),
+                  OVSTAGE_OK);
+        std::string text = client::text(ovstage_get_last_op_error(stage.instance, sent.op_index));
+        EXPECT_EQ(text.find("have another role") != std::string::npos, on_device) << text;
+    }
+}
+
 // A batch of rows of two devices and of the host: each column lies where its rows do.
 TEST_P(Plain, ABatchFromEverywhere)
 {

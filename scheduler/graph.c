@@ -79,9 +79,11 @@ static bool fr_graph_has_threads_inside(const fr_graph *graph)
     return false;
 }
 
+/* Also of what clients do not count. */
 static bool fr_graph_is_done(const fr_graph *graph)
 {
-    return fr_graph_pending_count(graph) == 0;
+    uint64_t completed = fr_graph_completed(graph); /* read first, as below */
+    return fr_load_relaxed(&graph->accepted) == completed;
 }
 
 /* Ops that wait for conditions inside see that these will not be; all others end as they do. What
@@ -252,6 +254,7 @@ void fr_graph_statistics_read(const fr_graph *graph, fr_graph_statistics *out)
     fr_mutex_lock(&guarded->admission);
     out->completed = fr_graph_completed_for_clients(graph);
     out->reports = fr_load_relaxed(&graph->reports_made);
+    out->parked = fr_load_relaxed(&graph->parked);
     out->accepted = fr_load_relaxed(&graph->accepted) - out->reports;
     out->ids = fr_load_relaxed(&graph->next_sequence) - 1;
     out->lanes_open = graph->lanes.lanes_open;

@@ -132,6 +132,7 @@ struct fr_submission {
     /* An op that it comes behind, whatever becomes of that; 0: none. May be set by admit. */
     uint64_t behind_id;
     bool never_full; /* releases, commits, seals: not refused for the op limit (D25) */
+    bool hidden;     /* a part of another op, without a lane or a report: counted nowhere */
     /* The op's report: a record of its own type, whose run says whether the op's work is over. NULL
      * for an op that is complete when it has left its lane. It gets one nevertheless, which does
      * nothing itself, where an earlier op of its ordinal has a pending one, or it is a seal of such
@@ -167,7 +168,7 @@ static inline void fr_submission_begin(fr_submission *submission, fr_op *op)
     submission->producer_ids = NULL;
     submission->producer_count = submission->producer_capacity = 0;
     submission->behind_id = 0;
-    submission->fails_with_producers = submission->never_full = false;
+    submission->fails_with_producers = submission->never_full = submission->hidden = false;
     submission->report = NULL;
     submission->report_ids = NULL;
     submission->report_count = 0;
@@ -349,7 +350,9 @@ typedef struct fr_graph_statistics {
         looks_to_run,      /* at lanes and ops without one, to find any that can be run */
         ids,               /* given out, those of ops that were complete at birth included */
         released,          /* of these, also while pending */
-        reports,           /* ops that tell of others: counted nowhere else but among ids */
+        reports,           /* ops that tell of others, and hidden ones: counted nowhere else but
+                              among ids */
+        parked,            /* that are now */
         ordinals_reported; /* with a report that is pending, or was when it was looked at last */
 } fr_graph_statistics;
 

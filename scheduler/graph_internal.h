@@ -109,7 +109,8 @@ struct fr_graph {
     uint64_t looks_to_run;    /* at lanes and solo ops, by who runs whatever is runnable */
     fr_edge_pool edges;
     fr_ledger ledger;
-    _Atomic uint64_t reports_made; /* the same */
+    _Atomic uint64_t reports_made; /* the same; and hidden ops */
+    _Atomic uint64_t parked;
     /* The last accepted op that holds lanes below it, and the highest ordinal of those that may be
      * pending: all of them are complete when the last one is. */
     uint64_t holder_id, held_below;

@@ -32,12 +32,14 @@ void fr_op_park(fr_op *op)
      * thread, by a step that orders. */
     uint64_t word = fr_load_relaxed(&op->word);
     uint64_t shares = (word & FR_OP_DEPS_MASK) == 0 ? 2 : 1;
+    (void)fr_add_relaxed(&fr_op_graph(op)->parked, 1);
     (void)fr_add_relaxed(&op->word, shares + ((word & FR_OP_PARKED) == 0 ? FR_OP_PARKED : 0));
 }
 
 void fr_graph_op_resume(fr_graph *graph, fr_op *op)
 {
     fr_graph_slot *slot = fr_graph_enter(graph, NULL);
+    (void)fr_sub_relaxed(&graph->parked, 1);
     if (fr_op_count_down(graph, op, 1))
         fr_graph_push(graph, &op->place.token);
     fr_graph_leave(graph, slot);

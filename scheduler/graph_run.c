@@ -65,7 +65,7 @@ static fr_run_result fr_op_run(fr_graph *graph, fr_op *op, fr_worker *worker, fr
     uint64_t word = fr_load_relaxed(&op->word);
     if (fr_load_relaxed(&graph->dropping) != 0) {
         fr_op_drop_failed(op, "dropped: the instance was destroyed before the operation ran");
-        if ((word & FR_OP_REPORTED) == 0) /* else its report counts */
+        if ((word & (FR_OP_REPORTED | FR_OP_HIDDEN)) == 0) /* else its report counts */
             (void)fr_add_relaxed(&graph->dropped, 1);
         return FR_RUN_DONE;
     }
@@ -151,11 +151,12 @@ static void fr_op_complete(fr_graph *graph, fr_op *op, fr_graph_slot *slot, fr_d
     uint64_t entry = fr_op_table_complete(&graph->table, op->table.entry, id, value);
     if ((entry & FR_ENTRY_WAITERS) != 0)
         fr_waiters_wake_id(&graph->waiters, id);
-    bool reported = (fr_load_relaxed(&op->word) & FR_OP_REPORTED) != 0;
-    if (reported)
+    uint64_t word = fr_load_relaxed(&op->word);
+    bool reported = (word & FR_OP_REPORTED) != 0, hidden = (word & FR_OP_HIDDEN) != 0;
+    if (reported || hidden)
         (void)fr_add_relaxed(&slot->reported, 1);
     if (failed && !reported) { /* else as its report */
-        (void)fr_add_relaxed(&slot->failed, 1);
+        (void)fr_add_relaxed(&slot->failed, !hidden);
         if ((entry & FR_ENTRY_RELEASED) != 0)
             fr_failure_release(&graph->allocator, value);
     }
@@ -472,7 +473,7 @@ static void fr_solo_complete(fr_graph *graph, fr_op *op, fr_worker *worker)
         fr_solo_retire(graph, op, slot);
     else
         (void)fr_add_relaxed(&graph->stale_tokens, 1);
-    if ((word & FR_OP_REPORT) != 0)
+    if ((word & (FR_OP_REPORT | FR_OP_HIDDEN)) != 0)
         (void)fr_add_relaxed(worker ? &slot->reports_by_workers : &slot->reports_by_waiters, 1);
     fr_graph_count_completed(graph, slot, worker != NULL, 1);
     fr_waiters_look_at_conditions(&graph->waiters);

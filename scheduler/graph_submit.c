@@ -434,8 +434,6 @@ static void fr_attempt_place_report(fr_attempt *attempt)
     }
     fr_ledger_enter(&graph->ledger, &graph->table, &place, attempt->id + 1);
     graph->edges_made += part->block->count;
-    /* [reports_made.add] pairs [reports_made.read] : both are counted as accepted */
-    fr_store_release(&graph->reports_made, fr_load_relaxed(&graph->reports_made) + 1);
     (void)fr_op_count_down(graph, report, part->edges_needed - part->block->count + 1);
     if (report == attempt->spare)
         attempt->spare = NULL;
@@ -451,10 +449,14 @@ static void fr_attempt_place(fr_attempt *attempt)
     bool is_solo = !submission->has_ordinal;
     bool reported = attempt->report.op != NULL;
     fr_attempt_begin(part, attempt->id,
-                     (is_solo ? FR_OP_SOLO : 0) | (reported ? FR_OP_REPORTED : 0),
+                     (is_solo ? FR_OP_SOLO : 0) | (reported ? FR_OP_REPORTED : 0) |
+                         (submission->hidden ? FR_OP_HIDDEN : 0),
                      reported ? FR_ENTRY_RELEASED : 0);
     if (reported)
         fr_attempt_place_report(attempt);
+    if (reported || submission->hidden)
+        /* [reports_made.add] pairs [reports_made.read] : both are counted as accepted */
+        fr_store_release(&graph->reports_made, fr_load_relaxed(&graph->reports_made) + 1);
     if (is_solo) {
         fr_attempt_begin_solo(graph, op, submission->covers_lanes ? submission->below_ordinal : 0);
         attempt->token = part->block ? NULL : &op->place.token;

@@ -13,10 +13,10 @@
  *
  * Word map of `word`:
  *
- *    63 61 60 59 58 57 56 55 54 53 52 51 50 49 48 47        32 31             0
- *   +-----+--+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
- *   |  0  |K |P |R |B |X |L |E |G |S |W |F |T |C |  helpers   |      deps      |
- *   +-----+--+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
+ *    63 62 61 60 59 58 57 56 55 54 53 52 51 50 49 48 47        32 31             0
+ *   +-----+--+--+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
+ *   |  0  |H |K |P |R |B |X |L |E |G |S |W |F |T |C |  helpers   |      deps      |
+ *   +-----+--+--+--+--+--+--+--+--+--+--+--+--+--+--+------------+----------------+
  *   field      set by                                cleared by
  *   deps       submit: edges, and one share of the   each producer that completes (-1); the own
  *              op itself, that keeps it above zero   share: submit for a solo op; in a lane the
@@ -45,6 +45,8 @@
  *   P report   submit: it runs, though its op failed -
  *   K parked   run, the first time that it parks:    -
  *              its producers are all complete
+ *   H hidden   submit: a part of an op that clients  -
+ *              know, and counted nowhere
  *
  * Bits that are never cleared end with the record's use: get starts again from 0.
  *
@@ -78,6 +80,7 @@ typedef struct fr_edge_block fr_edge_block;
 #define FR_OP_REPORTED (UINT64_C(1) << 58)
 #define FR_OP_REPORT (UINT64_C(1) << 59)
 #define FR_OP_PARKED (UINT64_C(1) << 60)
+#define FR_OP_HIDDEN (UINT64_C(1) << 61)
 
 _Static_assert(FR_OP_DEPS_MASK < FR_OP_HELPER_ONE, "deps must not run into the helpers");
 _Static_assert(FR_OP_HELPERS_MASK < FR_OP_CLAIMED, "helpers must not run into the flags");

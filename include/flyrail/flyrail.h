@@ -112,9 +112,11 @@ typedef struct flyrail_statistics_t {
     uint32_t struct_size;
     uint32_t worker_count;     /* threads that really run, of the instance's pool; no lent ones */
     uint32_t workers_sleeping; /* of these, how many sleep */
-    uint64_t ops_accepted;     /* count */
-    uint64_t ops_completed;    /* count, failed ones included */
-    uint64_t ops_failed;       /* count */
+    /* Of the ops that clients have submitted: what an op consists of inside, to wait for a device
+     * or a cuda_sync, is counted with it. */
+    uint64_t ops_accepted;  /* count */
+    uint64_t ops_completed; /* count, failed ones included */
+    uint64_t ops_failed;    /* count */
     uint64_t ops_pending;
     uint64_t ops_unreleased; /* ids that were not released: a few bytes each */
     uint64_t ops_run_by_workers, ops_run_by_waiters; /* counts */
@@ -147,6 +149,8 @@ typedef struct flyrail_statistics_t {
     uint64_t heap_allocations; /* calls of the allocator */
     uint64_t membership_bytes; /* part of table_bytes: which keys the last seals changed (L6) */
     uint64_t snapshots_open;
+    uint64_t ops_parked; /* pending, and neither run nor to be run, since a device has to do
+                            something first: flyrail_explain says what */
 } flyrail_statistics_t;
 
 /* Fills *out, whose struct_size must be set. Looks at counters only: cheap, never waits. */

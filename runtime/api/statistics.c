@@ -21,6 +21,7 @@ static void fr_statistics_ops(const fr_stage *stage, flyrail_statistics_t *out)
     out->ops_completed = graph.completed;
     out->ops_failed = graph.failed;
     out->ops_pending = fr_graph_pending_count(stage->graph);
+    out->ops_parked = graph.parked;
     out->ops_unreleased = graph.ids - graph.released;
     out->ops_run_by_workers = graph.run_by_workers;
     out->ops_run_by_waiters = graph.run_by_waiters;

@@ -77,7 +77,7 @@ ovstage_api_status_t fr_write_sync_submit(fr_write_sync *sync, fr_stage *stage,
     }
     fr_submission submission;
     fr_submission_begin(&submission, wait);
-    submission.never_full = true; /* the write is counted */
+    submission.never_full = submission.hidden = true; /* the write is counted */
     ovstage_enqueue_result_t result = fr_stage_submit(stage, &submission, 0);
     if (result.status != OVSTAGE_OK) {
         fr_device_wait_put(stage->graph, wait);

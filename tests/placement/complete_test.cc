@@ -107,6 +107,46 @@ TEST_P(Complete, ClientsCountTheirOwnOperations)
     EXPECT_EQ(after.ops_run_by_waiters + after.ops_run_by_workers, 4u);
 }
 
+// What waits for a cuda_sync in front of rows of the host is a part of their write.
+TEST_P(Complete, AHostSyncIsCountedWithItsWrite)
+{
+    flyrail_config_t config = client::config(0);
+    config.op_limit = 2;
+    client::Stage stage(config);
+    ovstage_query_handle_t query = stage.query(3);
+    ovx_token_t attribute = stage.token("values");
+    fr_cu_stream producer = Stream("stalled producer");
+    std::vector<float> values = {1, 2, 3};
+    int64_t count = 3;
+    DLTensor tensor{values.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &count, nullptr, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    data.cuda_sync.stream = Handle(producer);
+    fr_sim_hold(producer, true);
+    FR_SIM_OK(cu->cuEventRecord(Event(), producer));
+    ovstage_enqueue_result_t ops[2];
+    for (uint64_t ordinal = 1; ordinal <= 2; ordinal++)
+        ops[ordinal - 1] = ovstage_write_attribute(stage.instance, query, {attribute, {}}, ordinal,
+                                                   data, OVSTAGE_PRIM_MODE_UPSERT);
+    flyrail_statistics_t before = stage.statistics();
+    EXPECT_EQ(before.ops_accepted, 2u);
+    EXPECT_EQ(before.ops_pending, 2u);
+    EXPECT_EQ(before.ops_unreleased, 2u);
+    EXPECT_EQ(flyrail_run(stage.instance, 0, nullptr), OVSTAGE_OK);
+    EXPECT_EQ(stage.statistics().ops_completed, 0u);
+    fr_sim_hold(producer, false);
+    for (const ovstage_enqueue_result_t &op : ops)
+        stage.finish(op);
+    flyrail_statistics_t after = stage.statistics();
+    EXPECT_EQ(after.ops_accepted, 2u);
+    EXPECT_EQ(after.ops_pending, 0u);
+    EXPECT_EQ(after.ops_completed, 2u);
+    EXPECT_EQ(after.ops_failed, 0u);
+    EXPECT_EQ(after.ops_run_by_waiters, 2u);
+    EXPECT_EQ(after.ops_parked, 0u);
+}
+
 // Of an operation that waits for a device it is told so, and where a client may look for the cause.
 TEST_P(Complete, WhatIsWaitedForIsTold)
 {

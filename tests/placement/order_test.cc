@@ -424,6 +424,7 @@ TEST_P(DeviceOrder, AParkedLaneGoesOnWithPolls)
     ovstage_query_handle_t query = stage.query(3);
     ovx_token_t attribute = stage.token("values");
     Stalled late = Stall(stage, query, attribute, 36);
+    EXPECT_EQ(stage.statistics().ops_parked, 4u);
     EXPECT_FALSE(IsDone(stage, late.writes[31])); // runs its report
     EXPECT_NE(Explained(stage, late.writes[31]).find("what CUDA device 0 has to do for a write"),
               std::string::npos);

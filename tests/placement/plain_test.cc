@@ -97,7 +97,8 @@ TEST_P(Plain, RowsWithoutARoleGoToWhereTheirKeysHaveOne)
         fr_cu_device_ptr memory = Memory(4 * sizeof(float), "source");
         std::vector<float> values = {1, 2, 3, 4};
         DLTensor first = On(0, memory), next = first;
-        auto write = [&](uint64_t ordinal, DLTensor &tensor, ovstage_attribute_semantic_t semantic) {
+        auto write = [&](uint64_t ordinal, DLTensor &tensor,
+                         ovstage_attribute_semantic_t semantic) {
             if (tensor.device.device_type == kDLCUDA)
                 Produce(producer, memory, 3, static_cast<float>(10 * ordinal));
             ovstage_write_data_t data = Data(tensor, {Handle(producer), 0});

@@ -21,63 +21,57 @@ void fr_staging_init(fr_opened *opened, const fr_allocator *allocator)
     fr_slabs_open(&opened->staging.records, allocator, sizeof(fr_staged), FR_STAGED_PER_SLAB);
 }
 
-/* Unpins all free ones. Returns whether there were any. */
-static bool fr_staging_trim(fr_opened *opened)
-{
-    fr_staging *staging = &opened->staging;
-    bool any = false;
-    if (fr_load_relaxed(&opened->given_up))
-        return false; /* something may still use them */
-    for (uint32_t k = 0; k < FR_STAGING_CLASSES; k++) {
-        fr_mutex_lock(&opened->lock);
-        fr_staged *list = staging->free[k];
-        staging->free[k] = NULL;
-        for (fr_staged *staged = list; staged; staged = staged->next)
-            staging->held_bytes -= staged->size_bytes;
-        fr_mutex_unlock(&opened->lock);
-        while (list) {
-            fr_staged *next = list->next;
-            opened->devices->table->unpin(opened->device, list->memory, list->size_bytes);
-            fr_slabs_put(&staging->records, list);
-            list = next;
-            any = true;
-        }
-    }
-    return any;
-}
-
 void fr_staging_destroy(fr_opened *opened)
 {
-    (void)fr_staging_trim(opened);
-    fr_slabs_close(&opened->staging.records, NULL);
+    fr_staging *staging = &opened->staging;
+    bool may_be_used = fr_load_relaxed(&opened->given_up); /* by what nobody can follow */
+    for (uint32_t k = 0; k < FR_STAGING_CLASSES && !may_be_used; k++)
+        for (fr_staged *staged = staging->free[k]; staged; staged = staged->next)
+            opened->devices->table->unpin(opened->device, staged->memory, staged->size_bytes);
+    fr_slabs_close(&staging->records, NULL);
 }
 
-/* Room for so many bytes more. *held_bytes: what was held before. */
-static bool fr_staging_count(fr_opened *opened, size_t size_bytes, size_t *held_bytes)
+/* With the lock held: the smallest one that fits, NULL: there is none. */
+static fr_staged *fr_staging_find(fr_staging *staging, uint32_t size_class)
+{
+    uint32_t last = size_class + FR_STAGING_FITS;
+    for (uint32_t k = size_class; k <= last && k < FR_STAGING_CLASSES; k++) {
+        fr_staged *found = staging->free[k];
+        if (!found)
+            continue;
+        staging->free[k] = found->next;
+        return found;
+    }
+    return NULL;
+}
+
+/* Room for so many bytes more, and a free piece if there is one. False: there is no room. */
+static bool fr_staging_count(fr_opened *opened, uint32_t size_class, fr_staged **found,
+                             fr_device_fault *fault)
 {
     fr_staging *staging = &opened->staging;
+    size_t size_bytes = fr_buffer_class_bytes(size_class);
     fr_mutex_lock(&opened->lock);
-    *held_bytes = staging->held_bytes;
-    bool room = size_bytes <= FR_STAGING_LIMIT_BYTES &&
-                staging->held_bytes <= FR_STAGING_LIMIT_BYTES - size_bytes;
-    staging->held_bytes += room ? size_bytes : 0;
+    size_t taken_bytes = staging->taken_bytes;
+    bool room =
+        size_bytes <= FR_STAGING_LIMIT_BYTES && taken_bytes <= FR_STAGING_LIMIT_BYTES - size_bytes;
+    staging->taken_bytes += room ? size_bytes : 0;
+    *found = room ? fr_staging_find(staging, size_class) : NULL;
     fr_mutex_unlock(&opened->lock);
-    return room;
+    if (room)
+        return true;
+    fault->kind = FR_DEVICE_MEMORY;
+    fault->code = 0;
+    (void)snprintf(fault->text, sizeof(fault->text),
+                   "%zu bytes of pinned memory beside %zu in use are above the limit of %zu",
+                   size_bytes, taken_bytes, FR_STAGING_LIMIT_BYTES);
+    return false;
 }
 
 static fr_staged *fr_staging_make(fr_opened *opened, uint32_t size_class, fr_device_fault *fault)
 {
     fr_staging *staging = &opened->staging;
-    size_t size_bytes = fr_buffer_class_bytes(size_class), held_bytes;
-    if (!fr_staging_count(opened, size_bytes, &held_bytes) &&
-        (!fr_staging_trim(opened) || !fr_staging_count(opened, size_bytes, &held_bytes))) {
-        fault->kind = FR_DEVICE_MEMORY;
-        fault->code = 0;
-        (void)snprintf(fault->text, sizeof(fault->text),
-                       "%zu bytes of pinned memory beside %zu in use are above the limit of %zu",
-                       size_bytes, held_bytes, FR_STAGING_LIMIT_BYTES);
-        return NULL;
-    }
+    size_t size_bytes = fr_buffer_class_bytes(size_class);
     fr_staged *staged = fr_slabs_get(&staging->records);
     void *memory = NULL;
     if (!staged)
@@ -92,32 +86,34 @@ static fr_staged *fr_staging_make(fr_opened *opened, uint32_t size_class, fr_dev
     if (staged)
         fr_slabs_put(&staging->records, staged);
     fr_mutex_lock(&opened->lock);
-    staging->held_bytes -= size_bytes;
+    staging->taken_bytes -= size_bytes;
     fr_mutex_unlock(&opened->lock);
     return NULL;
 }
 
 fr_staged *fr_staging_take(fr_opened *opened, size_t size_bytes, fr_device_fault *fault)
 {
-    fr_staging *staging = &opened->staging;
     uint32_t size_class = fr_buffer_class_of(
         size_bytes > FR_STAGING_LEAST_BYTES ? size_bytes : FR_STAGING_LEAST_BYTES);
     if (size_class == FR_BUFFER_CLASS_NONE) {
         fr_device_fault_memory(fault, size_bytes);
         return NULL;
     }
-    fr_mutex_lock(&opened->lock);
-    fr_staged *staged = staging->free[size_class];
+    fr_staged *staged;
+    if (!fr_staging_count(opened, size_class, &staged, fault))
+        return NULL;
+    if (!staged)
+        staged = fr_staging_make(opened, size_class, fault);
     if (staged)
-        staging->free[size_class] = staged->next;
-    fr_mutex_unlock(&opened->lock);
-    return staged ? staged : fr_staging_make(opened, size_class, fault);
+        staged->taken_bytes = fr_buffer_class_bytes(size_class);
+    return staged;
 }
 
 void fr_staging_give(fr_staged *staged)
 {
     fr_opened *opened = staged->opened;
     fr_mutex_lock(&opened->lock);
+    opened->staging.taken_bytes -= staged->taken_bytes;
     staged->next = opened->staging.free[staged->size_class];
     opened->staging.free[staged->size_class] = staged;
     fr_mutex_unlock(&opened->lock);

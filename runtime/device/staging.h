@@ -2,9 +2,11 @@
  * while the host goes on.
  *
  * Threads: all. Invariants: a piece that was given is read by nobody; one whose copy may be pending
- * is given by the fence behind the copy. Progress: short lock; calls of the table by who takes.
- * Memory bound: FR_STAGING_LIMIT_BYTES on a device, free pieces included; those of other sizes go
- * when there is no room. */
+ * is given by the fence behind the copy. Nothing is unpinned before destroy: the driver does that
+ * when all work of the device is done, and a client's stream may stall for as long as it likes.
+ * Progress: short lock; calls of the table by who takes. Memory bound: FR_STAGING_LIMIT_BYTES on a
+ * device are taken at once, in pieces up to twice as large; free are, of each size, as many as were
+ * taken at once. */
 #ifndef FR_RUNTIME_DEVICE_STAGING_H
 #define FR_RUNTIME_DEVICE_STAGING_H
 
@@ -16,6 +18,8 @@
 #define FR_STAGING_LIMIT_BYTES ((size_t)256 << 20)
 #endif
 #define FR_STAGING_CLASSES 160u
+/* A piece serves for what is of so many classes less: they double in four. */
+#define FR_STAGING_FITS 4u
 
 typedef struct fr_staged {
     fr_fence_call call; /* first */
@@ -23,13 +27,14 @@ typedef struct fr_staged {
     fr_opened *opened;
     unsigned char *memory;
     size_t size_bytes;
+    size_t taken_bytes; /* what it was taken for, which may be less */
     uint32_t size_class;
 } fr_staged;
 
 typedef struct fr_staging {
     fr_slabs records;
     fr_staged *free[FR_STAGING_CLASSES];
-    size_t held_bytes; /* free ones included */
+    size_t taken_bytes;
 } fr_staging;
 
 size_t fr_staging_limit_bytes(void); /* as this was compiled */

@@ -3,6 +3,7 @@
 
 #include "tests/placement/each_fails.h"
 #include "tests/placement/rows_fixture.h"
+#include "tests/support/bounded.h"
 #include "tests/support/filters.h"
 
 extern "C" size_t fr_staging_limit_bytes(void); // runtime/device/staging.h, which is C
@@ -256,6 +257,46 @@ TEST_P(Mixing, GroupsThatAreKeptAreNoPinnedMemory)
     }
     for (const ovstage_read_group_t &group : kept)
         EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+}
+
+// So many bytes of the host to a column on a device, and what is left in its streams is done.
+static void WriteBytesAndWait(const client::Stage &stage, ovx_token_t attribute, uint64_t ordinal,
+                              size_t size_bytes, ovstage_placement_t placement)
+{
+    const size_t lanes = 250, rows = size_bytes / (lanes * sizeof(double));
+    std::vector<double> values(rows * lanes, 7);
+    int64_t shape[] = {static_cast<int64_t>(rows), static_cast<int64_t>(lanes)};
+    DLTensor tensor{values.data(), {kDLCPU, 0}, 2, {kDLFloat, 64, 1}, shape, nullptr, 0};
+    ovstage_write_data_t data = {};
+    data.tensors = &tensor;
+    data.tensor_count = 1;
+    stage.finish(ovstage_write_attribute_on_device(stage.instance, stage.query(rows),
+                                                   ovx_string_or_token_t{attribute, {}}, ordinal,
+                                                   data, OVSTAGE_PRIM_MODE_UPSERT, &placement));
+}
+
+// To unpin memory the driver waits for all that the device has to do, a stranger's too: what was
+// used for other sizes stays as it is.
+TEST_P(Mixing, PinnedMemoryOfOtherSizesWaitsForNobody)
+{
+    if (GetParam().mode != FR_SIM_LAZY)
+        return; // what is pinned is the same in each order
+    const size_t limit_bytes = fr_staging_limit_bytes(), large = limit_bytes / 16 * 11;
+    client::Stage stage(1);
+    fr_cu_stream stalled = Stream("a stranger's");
+    fr_cu_device_ptr data = Memory(sizeof(float), "a stranger's");
+    ovstage_placement_t none = Place(nullptr, nullptr); // it is complete when all is done
+    WriteBytesAndWait(stage, stage.token("large"), 1, large, none);
+    fr_sim_hold(stalled, true);
+    Produce(stalled, data, 1, 1);
+    client::bounded("a write beside one of another size", [&] {
+        WriteBytesAndWait(stage, stage.token("small"), 1, limit_bytes / 16 * 5, none);
+    });
+    // A size that differs a little takes what is there.
+    uint64_t pinned = fr_sim_calls("cuMemHostAlloc");
+    WriteBytesAndWait(stage, stage.token("less"), 1, large / 5 * 4, none);
+    EXPECT_EQ(fr_sim_calls("cuMemHostAlloc"), pinned);
+    fr_sim_hold(stalled, false);
 }
 
 // Rows of the host to a column on a device.

@@ -234,8 +234,7 @@ static int32_t fr_write_entry_place(const fr_write_call *call, const ovstage_wri
 {
     const DLTensor *tensor = fr_payload_tensor(data, 0);
     bool there = tensor && tensor->device.device_type == kDLCUDA;
-    return call->device && (call->request->placement || there) ? call->device->place
-                                                               : FR_PLACE_HOST;
+    return call->device && (call->is_placed || there) ? call->device->place : FR_PLACE_HOST;
 }
 
 static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
@@ -284,8 +283,8 @@ static ovstage_api_status_t fr_write_fill_entry(fr_write_call *call, uint32_t e,
     }
     const DLTensor *tensor = fr_payload_tensor(data, 0);
     bool there = tensor->device.device_type == kDLCUDA;
-    entry->from_host = call->device && !there && call->request->placement;
-    entry->on_host = call->device && !there && !call->request->placement;
+    entry->from_host = call->device && !there && call->is_placed;
+    entry->on_host = call->device && !there && !call->is_placed;
     if (call->device && there)
         entry->source = (uint8_t)tensor->device.device_id;
     entry->attribute = attribute;
@@ -343,7 +342,8 @@ static ovstage_api_status_t fr_write_fill(fr_write_call *call)
         *fr_write_device(write) = (fr_device_write){.opened = call->device,
                                                     .stream = call->placement.stream,
                                                     .available = call->placement.availability_event,
-                                                    .is_placed = call->request->placement != NULL};
+                                                    .is_placed = call->is_placed,
+                                                    .stays_on_host = call->stays_on_host};
         room += sizeof(fr_device_write);
     }
     if (call->syncs) {

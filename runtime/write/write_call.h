@@ -20,6 +20,8 @@ typedef struct fr_write_call {
     fr_attribute *const *attributes; /* of a query without prims, which has no op record */
     struct fr_opened *device;        /* of the placement; NULL: the host */
     ovstage_placement_t placement;   /* as given, or the first device that has rows of the call */
+    bool is_placed;                  /* there is one, on a device */
+    bool stays_on_host;              /* there is one, on the host, and rows of devices */
     bool pending;              /* how many prims the query has does not count yet: it is not ready,
                                   or a filter's that found none */
     uint64_t producers[2];     /* its op, and that of a cuda_sync beside rows of the host */

@@ -27,8 +27,8 @@ static bool fr_write_found_none(const fr_query *query)
     return fr_query_is_ready(query) && query->count == 0;
 }
 
-/* Without a placement: what lies on a device is written where its column lies, and as long as that
- * lies nowhere, there. */
+/* Without a placement on a device: what lies on a device is written where its column lies, and as
+ * long as that lies nowhere, there. */
 static bool fr_write_find_device(fr_write_call *call)
 {
     bool looks = call->pending ? !fr_write_found_none(call->query) : call->elements > 0; /* R101 */
@@ -45,13 +45,13 @@ static bool fr_write_find_device(fr_write_call *call)
 ovstage_api_status_t fr_write_device_open(fr_write_call *call)
 {
     const ovstage_placement_t *given = call->request->placement;
-    call->placement = (ovstage_placement_t)OVSTAGE_PLACEMENT_INIT;
-    if (given)
-        call->placement = *given;
-    else if (!fr_write_find_device(call))
-        return OVSTAGE_OK;
+    call->placement = given ? *given : (ovstage_placement_t)OVSTAGE_PLACEMENT_INIT;
     ovstage_api_status_t status = fr_placement_check(call->stage, &call->placement, &call->device);
-    return status;
+    call->is_placed = call->device != NULL;
+    if (status != OVSTAGE_OK || call->is_placed || !fr_write_find_device(call))
+        return status;
+    call->stays_on_host = given != NULL;
+    return fr_placement_check(call->stage, &call->placement, &call->device);
 }
 
 void fr_write_device_doom(fr_write_call *call)
@@ -67,7 +67,7 @@ ovstage_api_status_t fr_write_device_check_entry(const fr_write_call *call, uint
     const DLDevice from = fr_payload_tensor(data, 0)->device;
     bool from_host = from.device_type != kDLCUDA;
     fr_device_fault fault;
-    if (from_host && !call->request->placement)
+    if (from_host && !call->is_placed)
         return OVSTAGE_OK; /* a write of the host like any other */
     if (!from_host && !fr_devices_open(call->device->devices, from.device_id, &fault))
         return fr_placement_refuse(&fault, "the tensor's device");

@@ -32,7 +32,8 @@ typedef struct fr_write_down {
 typedef struct fr_device_write {
     fr_opened *opened;
     uintptr_t stream, available; /* the client's */
-    bool is_placed; /* there; else rows of each entry lie where its column does, or as they are */
+    bool is_placed; /* there; else rows of each entry lie where its column does, or as they are; */
+    bool stays_on_host; /* or there, since a placement says so */
     fr_available *turn; /* of `available`: a reference, or NULL */
     bool told;          /* `available` was recorded, or could not be */
     fr_captured captured;

@@ -25,6 +25,7 @@ bool fr_write_goes_down(const fr_write_op *write, const fr_device_write *device)
     if (entry->selected_count == 0)
         return false; /* nothing to bring */
     return device->down.staged || fr_write_stays_on_host(write->stage, entry) ||
+           (device->stays_on_host && !fr_store_write_home(entry->attribute, &entry->schema)) ||
            fr_store_write_is_on_host(entry->attribute, &entry->schema);
 }
 

@@ -231,6 +231,36 @@ TEST_P(HostColumns, AreLeftWithRowsOnTheWay)
     fr_sim_hold(producer, false);
 }
 
+// A placement on the host decides for columns that lie nowhere yet, whatever the rows lie on.
+TEST_P(HostColumns, APlacementOnTheHostTakesRowsOfADevice)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t query = stage.query(3);
+        ovx_token_t fresh = stage.token("fresh"), there = stage.token("there");
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_device_ptr memory = Memory(3 * sizeof(float), "source");
+        const ovstage_placement_t host = OVSTAGE_PLACEMENT_INIT, device = Place(nullptr, nullptr);
+        Produce(producer, memory, 3, 1);
+        stage.finish(Write(stage, query, there, 1, memory, 3, {Handle(producer), 0}, &device));
+        for (uint64_t ordinal = 2; ordinal <= 3; ordinal++) {
+            Produce(producer, memory, 3, static_cast<float>(ordinal));
+            for (ovx_token_t attribute : {fresh, there})
+                stage.finish(Write(stage, query, attribute, ordinal, memory, 3,
+                                   {Handle(producer), 0}, &host));
+        }
+        stage.finish(stage.seal(3));
+        for (ovx_token_t attribute : {fresh, there}) {
+            EXPECT_EQ(stage.read(query, attribute, 3), (std::vector<float>{3, 4, 5}));
+            uint64_t uploads = fr_sim_calls("cuMemcpyHtoDAsync");
+            ovstage_read_handle_t read = 0;
+            stage.finish(Read(stage, query, attribute, 3, &device, &read));
+            stage.finish(ovstage_release_read(stage.instance, read));
+            EXPECT_EQ(fr_sim_calls("cuMemcpyHtoDAsync") - uploads, attribute == fresh ? 1u : 0u);
+        }
+    }
+}
+
 PLACEMENT_ORDERS(HostColumns);
 
 } // namespace

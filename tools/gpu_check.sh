@@ -72,7 +72,21 @@ declare -A gtest_programs=(
 	[rows]=tests/cuda/rows_test.cc
 	[streams]=tests/cuda/streams_test.cc
 )
-[ -z "$no_gtest" ] || gtest_programs=()
+# On the machine's driver a few files take the simulator's place; a part of them shows that they do.
+on_driver=(tests/devices/sim_on_driver.cc tests/support/heap.c)
+if [ -n "$simulated" ]; then
+	placement=(tests/placement/{complete,seed_sequence}_test.cc)
+else
+	placement=(tests/placement/*_test.cc)
+fi
+declare -A placement_programs=()
+for source in "${placement[@]}"; do
+	name=$(basename "$source" _test.cc)
+	cases=tests/placement/${name}_cases.cc
+	[ -f "$cases" ] || cases=''
+	placement_programs[placement_$name]="$source $cases ${on_driver[*]}"
+done
+[ -z "$no_gtest" ] || gtest_programs=() placement_programs=()
 
 # commands LEVEL SOURCE...: those that compile them, to objects of that path.
 commands() {
@@ -99,7 +113,7 @@ objects() {
 # of two programs is compiled once.
 # shellcheck disable=SC2046,SC2048,SC2086
 {
-	commands -O0 $(printf '%s\n' ${gtest_programs[*]:-} "${gtest_sources[@]}" | sort -u)
+	commands -O0 $(printf '%s\n' ${gtest_programs[*]:-} ${placement_programs[*]:-} "${gtest_sources[@]}" | sort -u)
 	commands $library_level "${library[@]}"
 	commands -O2 "${simulator[@]}" $(printf '%s\n' ${c_programs[*]} | sort -u)
 } | xargs -0 -n 1 -P "$(nproc)" bash -c
@@ -110,6 +124,13 @@ done
 # shellcheck disable=SC2046,SC2086
 for program in "${!gtest_programs[@]}"; do
 	$cxx $(objects ${gtest_programs[$program]} "${gtest_sources[@]}" "${library[@]}" "${simulator[@]}") \
+		-o "$work/$program" "${gtest_libraries[@]}" -pthread -ldl -lm
+done
+placement_paths=()
+# shellcheck disable=SC2046,SC2086
+for program in "${!placement_programs[@]}"; do
+	placement_paths+=("$work/$program")
+	$cxx $(objects ${placement_programs[$program]} "${gtest_sources[@]}" "${library[@]}") \
 		-o "$work/$program" "${gtest_libraries[@]}" -pthread -ldl -lm
 done
 export FR_CUDA_LIBRARY=${FR_CUDA_LIBRARY:-libcuda.so.1}
@@ -137,14 +158,14 @@ esac
 # not_run NAME REASON
 not_run() {
 	rows+=("$1|0|0|0|1|0")
-	reasons+=("not run: $1: $2")
+	reasons+=("$1, not run: $2")
 }
 
-# run NAME SECONDS PROGRAM [ARGUMENT...]: one line of the table. Its last line, or what GoogleTest says,
+# run NAME SECONDS COMMAND...: one line of the table. Its last line, or what GoogleTest says,
 # tells how many passed and failed. Fails, too, when no test ran.
 run() {
-	local name=$1 seconds=$2 program=$3 from=$SECONDS status=0 log passed=0 broken=0 left_out=0
-	shift 3
+	local name=$1 seconds=$2 from=$SECONDS status=0 log passed=0 broken=0 left_out=0
+	shift 2
 	if [ -n "$no_device" ]; then
 		not_run "$name" "$no_device"
 		return
@@ -155,7 +176,7 @@ run() {
 	fi
 	[ $((end - SECONDS)) -ge "$seconds" ] || seconds=$((end - SECONDS))
 	log=$work/$name.log
-	timeout -k 5 "$seconds" "$work/$program" "$@" >"$log" 2>&1 || status=$?
+	timeout -k 5 "$seconds" "$@" >"$log" 2>&1 || status=$?
 	if [[ $(grep -E '^[0-9]+ passed, ' "$log" | tail -1) =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ not\ run$ ]]; then
 		passed=${BASH_REMATCH[1]} broken=${BASH_REMATCH[2]} left_out=${BASH_REMATCH[3]}
 	else
@@ -175,12 +196,13 @@ run() {
 	fi
 	any_passed=$((any_passed + passed))
 	while read -r line; do
-		reasons+=("$name: $line")
-	done < <(grep -hE 'not run: |was not run' "$log" | sort | uniq -c | sed 's/^ *1 //; s/^ *\([0-9]*\) \(.*\)/\2 (\1 times)/')
+		reasons+=("$name, not run: $line")
+	done < <(grep -hE '^not run: |: not run, |was not run$' "$log" | sed 's/^not run: .*: //; s/^.*: not run, //' |
+		sort | uniq -c)
 	rows+=("$name|$((passed + broken + left_out))|$passed|$broken|$left_out|$((SECONDS - from))")
 }
 
-# run_gtest NAME SECONDS PROGRAM
+# run_gtest NAME SECONDS COMMAND...
 run_gtest() {
 	if [ -n "$no_gtest" ]; then
 		not_run "$1" "$no_gtest"
@@ -192,23 +214,29 @@ run_gtest() {
 if [ -n "$simulated" ]; then
 	stress_seconds=3 bench_options=(--quick)
 else
-	stress_seconds=60 bench_options=(--seconds 60)
+	stress_seconds=60
 	export FR_TEST_LONG=1
 fi
-run_gtest "what CUDA promises" 60 contract
-run_gtest "the backend's calls" 60 backend
-run_gtest "kernels against the host" 60 rows
+run_gtest "what CUDA promises" 60 "$work/contract"
+run_gtest "the backend's calls" 60 "$work/backend"
+run_gtest "kernels against the host" 60 "$work/rows"
 if [ ${#image_parts[@]} -gt 1 ]; then
 	export FR_CUDA_TEXT_ONLY=1
-	run_gtest "the same, from their text" 60 rows
+	run_gtest "the same, from their text" 60 "$work/rows"
 	unset FR_CUDA_TEXT_ONLY
 fi
-run_gtest "work of many streams" 60 streams
+run_gtest "work of many streams" 60 "$work/streams"
 # The simulated driver's reports make these fail, too.
 export FR_SIM_SUMMARY=1
-run "columns on devices" 120 checks
-run "clients at the same time" $((stress_seconds + 30)) stress "$stress_seconds"
-run "measurements" 100 bench "${bench_options[@]}"
+# A held stream holds up those that share its queue of the device.
+export CUDA_DEVICE_MAX_CONNECTIONS=32
+run "columns on devices" 120 "$work/checks"
+run_gtest "clients of the extension" 120 tests/devices/run_each.sh 100 "${placement_paths[@]}"
+run "clients at the same time" $((stress_seconds + 30)) "$work/stress" "$stress_seconds"
+# A row takes some seconds; those that are not begun in time are not run.
+left=$((end - SECONDS - 30))
+[ -n "$simulated" ] || bench_options=(--seconds $((left < 1 ? 1 : left < 60 ? left : 60)))
+run "measurements" 100 "$work/bench" "${bench_options[@]}"
 
 [ ! -f "$work/measurements.log" ] || cat "$work/measurements.log"
 echo

@@ -250,6 +250,21 @@ static void start(client *self, const client_driver *driver)
     client_use(self, 0);
 }
 
+/* What the stage makes at the first use of a device may wait for the device, so that is over before
+ * anything stalls. The rows are of a moment that nobody seals. */
+static void use_first(client *self, int device)
+{
+    const float value = 0;
+    int64_t count = 1;
+    char name[32];
+    (void)snprintf(name, sizeof(name), "first use of device %d", device);
+    DLTensor tensor = client_tensor((DLDevice){kDLCPU, 0}, &value, &count, 1);
+    const ovstage_write_data_t data = {.tensors = &tensor, .tensor_count = 1};
+    const ovstage_placement_t place = client_place(device, NULL, NULL);
+    client_finish(self, client_write(self, client_query(self, NULL, 1), client_token(self, name),
+                                     UINT64_MAX / 2, data, &place));
+}
+
 void client_begin(client *self, const client_driver *driver, uint32_t workers,
                   uint32_t history_versions)
 {
@@ -263,6 +278,8 @@ void client_begin(client *self, const client_driver *driver, uint32_t workers,
     client_accepted(self, flyrail_create_instance(NULL, &config, &self->stage),
                     "flyrail_create_instance");
     self->dictionary = self->stage ? ovstage_get_path_dictionary(self->stage) : NULL;
+    for (int device = 0; device < driver->device_count && self->dictionary; device++)
+        use_first(self, device);
 }
 
 void client_join(client *self, const client *other)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -29,6 +30,16 @@ inline std::vector<uint64_t> SimSeeds(uint64_t count)
     for (uint64_t seed = 1; seed <= count; seed++)
         seeds.push_back(seed);
     return seeds;
+}
+
+// On the driver of a machine (tests/devices/sim_on_driver.cc), where each test has a process of its
+// own: the test needs what is not there, and does not count.
+enum { NOT_RUN_STATUS = 77 };
+[[noreturn]] inline void NotRunHere(const char *what)
+{
+    std::printf("not run here: it needs %s\n", what);
+    std::fflush(stdout);
+    std::_Exit(NOT_RUN_STATUS);
 }
 
 // All reports, for messages.

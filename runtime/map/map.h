@@ -76,9 +76,10 @@ typedef struct fr_map {
     /* Written before `state` says so, and by nobody afterwards. */
     ovstage_api_status_t status;
     char text[256];
-    struct fr_placed *placed;         /* what `buffer` is on the device, as long as it is ours */
-    struct fr_fence *ready;           /* behind its clearing there: a reference, or NULL */
-    const DLTensor *tensors;          /* one of all rows; of an array one a row */
+    struct fr_placed *placed; /* what `buffer`, or the payload of its slices, is on the device, as
+                                 long as it is ours; NULL: nothing */
+    struct fr_fence *ready;   /* behind its clearing there: a reference, or NULL */
+    const DLTensor *tensors;  /* one of all rows; of an array one a row */
     struct fr_buffer *tensors_buffer; /* where those of an array lie */
     int64_t rows;                     /* the one tensor's shape */
     DLTensor tensor;

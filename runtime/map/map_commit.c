@@ -96,7 +96,7 @@ static void fr_unmap_enter_writing(const fr_unmapping *unmapping)
 {
 #ifndef FR_MUTATE_DEVICE_MAP_FORGETS_CLIENT
     fr_fence *dep = unmapping->device_write ? unmapping->device_write->captured.dep : NULL;
-    if (dep)
+    if (dep && unmapping->map->placed)
         fr_placed_enter_write(unmapping->map->placed, dep);
 #else
     (void)unmapping;
@@ -156,7 +156,7 @@ static ovstage_api_status_t fr_unmap_capture(fr_unmapping *unmapping, fr_write_o
         .stream = map->stream,
         .available = map->available,
         .is_placed = true,
-        .dep_is_written = true,
+        .dep_is_written = map->placed != NULL, /* of an array without elements it is of nothing */
         .work = {.what = "the commit of a map",
                  .place = map->device->place,
                  .stream = map->stream,

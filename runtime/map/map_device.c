@@ -26,10 +26,6 @@ ovstage_api_status_t fr_map_place(fr_map *map, const ovstage_placement_t *placem
     ovstage_api_status_t status = fr_placement_check(map->stage, placement, &map->device);
     if (status != OVSTAGE_OK || !map->device)
         return status;
-    if (map->schema.is_array)
-        return fr_error_set(OVSTAGE_ERROR_NOT_SUPPORTED,
-                            "an array mapped on CUDA device %d: not supported by this library",
-                            (int)map->device->place);
     map->stream = placement->stream;
     map->available = placement->availability_event;
     return fr_map_check_stream(map, &fault) ? OVSTAGE_OK

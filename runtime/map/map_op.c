@@ -195,6 +195,25 @@ static ovstage_api_status_t fr_map_make_there(fr_map *map, uint64_t size_bytes,
     return OVSTAGE_OK;
 }
 
+/* The same of an array, whose slices are there. */
+static ovstage_api_status_t fr_map_make_slices_there(fr_map *map, struct fr_buffer **buffer,
+                                                     fr_map_text *out)
+{
+    fr_device_fault fault;
+    fr_store *store = map->stage->store;
+    uint32_t count = map->query->count;
+    uint64_t size_bytes = fr_store_slices_elements_bytes(map->buffer, count, map->schema.row_bytes);
+    struct fr_buffer *payload = size_bytes > 0 ? fr_map_make_placed(map, size_bytes, &fault) : NULL;
+    if (size_bytes > 0 && !payload)
+        return fr_map_say(out, fr_placement_status(&fault), "a map on a device: %s", fault.text);
+    if (!fr_store_slices_place_on(store, map->buffer, count, &map->schema, map->device->place,
+                                  payload, &map->tensors_buffer))
+        return fr_map_say(out, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory to map %u rows", count);
+    map->tensors = fr_store_buffer_data(map->tensors_buffer);
+    *buffer = map->buffer;
+    return OVSTAGE_OK;
+}
+
 static struct fr_buffer *fr_map_make_slices(fr_map *map)
 {
     if (!fr_store_slices_place(map->stage->store, map->buffer, map->query->count, &map->schema,
@@ -212,7 +231,9 @@ static ovstage_api_status_t fr_map_make_buffer(fr_map *map, fr_map_text *out)
     uint64_t size_bytes = fr_map_bytes(map, &map->schema);
     struct fr_buffer *buffer = NULL;
     ovstage_api_status_t status = OVSTAGE_OK;
-    if (map->device)
+    if (map->device && map->schema.is_array)
+        status = fr_map_make_slices_there(map, &buffer, out);
+    else if (map->device)
         status = fr_map_make_there(map, size_bytes, &buffer, out);
     else
         buffer = map->schema.is_array ? fr_map_make_slices(map) : fr_map_make_rows(map, size_bytes);

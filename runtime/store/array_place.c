@@ -182,15 +182,38 @@ static bool fr_array_bring(const fr_array_write *array, fr_write_source *from, u
            fr_device_run_bring(run, array->payload->placed->address, together, size_bytes, fault);
 }
 
+/* A session's on another device, as they lie there. */
+static bool fr_array_bring_given(const fr_array_write *array, fr_device_run *run,
+                                 fr_device_fault *fault)
+{
+    const fr_buffer *given = fr_slices_payload(array->given, array->rows.row_count);
+    return fr_device_run_bring(run, array->payload->placed->address, given->placed,
+                               array->copied * array->element_bytes, fault);
+}
+
+/* A session's that stays where it is: what the run does comes behind what fills it. */
+static bool fr_array_take_mapped(const fr_array_write *array, fr_device_run *run,
+                                 fr_device_fault *fault)
+{
+#ifdef FR_MUTATE_DEVICE_MAP_ARRAY_IS_DONE_EARLY
+    return true;
+#endif
+    return fr_device_run_reads(run, array->payload->placed, fault);
+}
+
 bool fr_array_write_place(const fr_array_write *array, fr_write_source *from, uint64_t lane,
                           fr_device_run *run, fr_device_fault *fault)
 {
     if (!array->payload)
         return true;
+    if (array->copied == 0)
+        return fr_array_take_mapped(array, run, fault);
     if (!fr_device_run_writes(run, array->payload->placed, fault))
         return false;
     if (from->from_host)
         return fr_array_upload(array, run, fault);
+    if (array->given)
+        return fr_array_bring_given(array, run, fault);
     return from->device == run->opened
                ? fr_array_put_all(array, array->payload->placed->address, run, fault)
                : fr_array_bring(array, from, lane, run, fault);

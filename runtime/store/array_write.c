@@ -147,10 +147,16 @@ static fr_array_write *fr_array_write_take(fr_store *store, const fr_write *writ
 /* The one payload of the slices that a map has filled. */
 static fr_buffer *fr_array_mapped(const fr_row_source *rows)
 {
-    fr_buffer *payload = NULL;
-    for (uint32_t row = 0; row < rows->row_count && !payload; row++)
-        payload = fr_slices_of(rows->buffer)[row].payload;
-    return payload;
+    return fr_slices_payload(fr_slices_of(rows->buffer), rows->row_count);
+}
+
+/* It lies where the write goes. */
+static bool fr_array_is_mapped_there(const fr_write *write)
+{
+    const fr_buffer *payload = fr_array_mapped(write->rows);
+    if (!write->device)
+        return true;
+    return payload && payload->is_placed && payload->placed->opened == write->device;
 }
 
 static fr_buffer *fr_array_payload(fr_store *store, fr_opened *device, size_t size_bytes)
@@ -159,7 +165,8 @@ static fr_buffer *fr_array_payload(fr_store *store, fr_opened *device, size_t si
                   : fr_buffer_get(store->buffers, size_bytes);
 }
 
-/* The elements of slices of the host get a payload on the device. NULL without memory. */
+/* The elements of slices of the host, or of another device, get a payload on the device. NULL
+ * without memory. */
 static fr_array_write *fr_array_write_bring(fr_store *store, const fr_write *write)
 {
     const fr_slice *given = fr_slices_of(write->rows->buffer);
@@ -194,7 +201,7 @@ fr_array_write *fr_array_write_make(fr_store *store, const fr_write *write)
 {
     if (write->slices)
         return fr_array_write_take(store, write, write->slices, write->elements);
-    if (write->rows->buffer && write->device)
+    if (write->rows->buffer && !fr_array_is_mapped_there(write))
         return fr_array_write_bring(store, write);
     if (write->rows->buffer)
         return fr_array_write_take(store, write, write->rows->buffer, fr_array_mapped(write->rows));

@@ -17,7 +17,7 @@ typedef struct fr_array_write {
     fr_row_source rows; /* the write's, over the slices */
     fr_buffer *slices;
     const fr_array_source *source; /* NULL: the slices were there */
-    const fr_slice *given;         /* of the host, whose elements go to a device; or NULL */
+    const fr_slice *given; /* that lie elsewhere, and whose elements go to a device; or NULL */
     uint32_t element_bytes;
     bool adopted;         /* some of the slices are of tensors themselves */
     fr_pending *pending;  /* for a version that has none yet */

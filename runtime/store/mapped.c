@@ -2,6 +2,7 @@
  * before anything is written to them. */
 #include <string.h>
 
+#include "runtime/device/placed.h"
 #include "runtime/store/array_read.h"
 #include "runtime/store/judge.h"
 #include "runtime/store/store_state.h"
@@ -47,27 +48,16 @@ static uint64_t fr_slices_elements(const fr_buffer *slices, uint32_t row_count)
     return elements;
 }
 
+uint64_t fr_store_slices_elements_bytes(const struct fr_buffer *slices, uint32_t row_count,
+                                        uint32_t element_bytes)
+{
+    return fr_slices_elements(slices, row_count) * element_bytes;
+}
+
 uint64_t fr_store_slices_bytes(const struct fr_buffer *slices, uint32_t row_count,
                                uint32_t element_bytes)
 {
     return fr_slices_elements(slices, row_count) * element_bytes + row_count * sizeof(fr_slice);
-}
-
-/* Each row with elements holds one reference; the first one is the caller's. */
-static void fr_slices_place(fr_buffer *slices, uint32_t row_count, uint32_t element_bytes,
-                            fr_buffer *payload)
-{
-    uint64_t offset_bytes = 0, holders = 0;
-    for (uint32_t row = 0; row < row_count; row++) {
-        fr_slice *slice = &fr_slices_of(slices)[row];
-        if (slice->count == 0)
-            continue;
-        slice->payload = payload;
-        slice->offset_bytes = offset_bytes;
-        offset_bytes += slice->count * element_bytes;
-        holders++;
-    }
-    fr_buffer_retain_many(payload, holders - 1);
 }
 
 bool fr_store_slices_place(fr_store *store, struct fr_buffer *slices, uint32_t row_count,
@@ -81,11 +71,53 @@ bool fr_store_slices_place(fr_store *store, struct fr_buffer *slices, uint32_t r
 #ifndef FR_MUTATE_MAP_ARRAY_NOT_CLEARED
         memset(payload->data, 0, size_bytes);
 #endif
-        fr_slices_place(slices, row_count, schema->row_bytes, payload);
+        fr_slices_place(fr_slices_of(slices), row_count, schema->row_bytes, payload);
     }
     /* Without memory for these the slices keep what they have, and go with it. */
     *tensors = fr_array_tensors(store->buffers, schema, fr_slices_of(slices), row_count);
     return *tensors != NULL;
+}
+
+bool fr_store_slices_place_on(fr_store *store, struct fr_buffer *slices, uint32_t row_count,
+                              const fr_schema *schema, int32_t place, struct fr_buffer *payload,
+                              struct fr_buffer **tensors)
+{
+    if (payload)
+        fr_slices_place(fr_slices_of(slices), row_count, schema->row_bytes, payload);
+    *tensors = fr_array_tensors(store->buffers, schema, fr_slices_of(slices), row_count);
+    for (uint32_t row = 0; *tensors && row < row_count; row++) {
+        const fr_slice *slice = &fr_slices_of(slices)[row];
+        DLTensor *tensor = (DLTensor *)(void *)(*tensors)->data + row;
+        tensor->device = (DLDevice){kDLCUDA, place};
+        if (slice->payload)
+            tensor->data =
+                (void *)(uintptr_t)(slice->payload->placed->address + slice->offset_bytes);
+    }
+    return *tensors != NULL;
+}
+
+struct fr_placed *fr_store_slices_placed(const struct fr_buffer *slices, uint32_t row_count)
+{
+    const fr_buffer *payload = fr_slices_payload(fr_slices_of(slices), row_count);
+    return payload && payload->is_placed ? payload->placed : NULL;
+}
+
+struct fr_buffer *fr_store_slices_on_host(fr_store *store, const struct fr_buffer *slices,
+                                          uint32_t row_count, uint32_t element_bytes,
+                                          const unsigned char *elements)
+{
+    size_t size_bytes = fr_slices_elements(slices, row_count) * element_bytes;
+    fr_buffer *made = fr_slices_get(store->buffers, row_count * sizeof(fr_slice));
+    fr_buffer *payload = made ? fr_buffer_get(store->buffers, size_bytes) : NULL;
+    if (!payload) {
+        fr_buffer_release(store->buffers, made);
+        return NULL;
+    }
+    memcpy(payload->data, elements, size_bytes);
+    for (uint32_t row = 0; row < row_count; row++)
+        fr_slices_of(made)[row].count = fr_slices_of(slices)[row].count;
+    fr_slices_place(fr_slices_of(made), row_count, element_bytes, payload);
+    return made;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */

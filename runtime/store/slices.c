@@ -93,3 +93,27 @@ void fr_slices_clear(fr_buffer *slices, fr_buffer **let_go)
     }
     fr_slice_copier_end(&copier);
 }
+
+fr_buffer *fr_slices_payload(const fr_slice *slices, uint32_t count)
+{
+    fr_buffer *payload = NULL;
+    for (uint32_t row = 0; row < count && !payload; row++)
+        payload = slices[row].payload;
+    return payload;
+}
+
+void fr_slices_place(fr_slice *slices, uint32_t count, uint32_t element_bytes, fr_buffer *payload)
+{
+    uint64_t offset_bytes = 0, holders = 0;
+    for (uint32_t row = 0; row < count; row++) {
+        fr_slice *slice = &slices[row];
+        if (slice->count == 0)
+            continue;
+        slice->payload = payload;
+        slice->offset_bytes = offset_bytes;
+        offset_bytes += slice->count * element_bytes;
+        holders++;
+    }
+    if (holders > 1) /* the first one is the caller's */
+        fr_buffer_retain_many(payload, holders - 1);
+}

@@ -42,6 +42,12 @@ void fr_slices_copy(fr_buffer *to, const uint32_t *to_rows, const fr_buffer *fro
 /* Empties all slots. */
 void fr_slices_clear(fr_buffer *slices, fr_buffer **let_go);
 
+/* Of rows that lie in one payload, or have no elements: that one, which is theirs; or NULL. */
+fr_buffer *fr_slices_payload(const fr_slice *slices, uint32_t count);
+/* Rows without payloads get pieces of this one, one behind the other. It is theirs then, unless
+ * none of them has elements. */
+void fr_slices_place(fr_slice *slices, uint32_t count, uint32_t element_bytes, fr_buffer *payload);
+
 static inline size_t fr_slices_capacity(const fr_buffer *slices)
 {
     return slices->capacity_bytes / sizeof(fr_slice);

@@ -235,6 +235,20 @@ uint64_t fr_store_slices_bytes(const struct fr_buffer *slices, uint32_t row_coun
  * then the buffer of. Once; false: no memory. */
 bool fr_store_slices_place(fr_store *store, struct fr_buffer *slices, uint32_t row_count,
                            const fr_schema *schema, struct fr_buffer **tensors);
+/* The same on a device, whose buffer `payload` is, with room for all elements, and is the slices'
+ * then; NULL: there are none. */
+bool fr_store_slices_place_on(fr_store *store, struct fr_buffer *slices, uint32_t row_count,
+                              const fr_schema *schema, int32_t place, struct fr_buffer *payload,
+                              struct fr_buffer **tensors);
+uint64_t fr_store_slices_elements_bytes(const struct fr_buffer *slices, uint32_t row_count,
+                                        uint32_t element_bytes);
+/* What that is on the device; NULL: nothing. */
+struct fr_placed *fr_store_slices_placed(const struct fr_buffer *slices, uint32_t row_count);
+/* As many rows, with these elements, one behind the other, in a payload of the host. NULL without
+ * memory. */
+struct fr_buffer *fr_store_slices_on_host(fr_store *store, const struct fr_buffer *slices,
+                                          uint32_t row_count, uint32_t element_bytes,
+                                          const unsigned char *elements);
 /* Bytes in unsealed versions (D25). */
 uint64_t fr_store_pending_bytes(const fr_store *store);
 

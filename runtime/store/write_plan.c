@@ -108,7 +108,7 @@ static ovstage_api_status_t fr_plan_find(fr_plan *plan, const fr_write *write, f
 /* All memory is taken before any row gets a place. */
 static ovstage_api_status_t fr_plan_reserve(fr_plan *plan)
 {
-    if (plan->device && plan->source->buffer && plan->target_count == 1 &&
+    if (plan->device && !plan->array && plan->source->buffer && plan->target_count == 1 &&
         plan->source->buffer->placed->opened == plan->device &&
         fr_target_may_take(plan->targets, plan->source))
         plan->targets->taken = plan->source->buffer;

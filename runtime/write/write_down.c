@@ -55,10 +55,20 @@ static fr_write fr_write_down_what(const fr_op *op, const fr_write_op *write,
 
 /* --- to the host ------------------------------------------------------------------------------ */
 
-static uint64_t fr_write_down_bytes(const fr_write_entry *entry, const fr_row_source *rows)
+/* What a session's rows, or their elements, lie in; NULL: nothing. */
+static fr_placed *fr_write_down_mapped(const fr_write_entry *entry)
 {
-    return entry->schema.is_array ? entry->array->total_bytes
-                                  : (uint64_t)rows->row_count * rows->row_bytes;
+    return entry->schema.is_array ? fr_store_slices_placed(entry->buffer, entry->row_count)
+                                  : entry->buffer->placed;
+}
+
+static uint64_t fr_write_down_bytes(const fr_write_entry *entry)
+{
+    if (!entry->schema.is_array)
+        return (uint64_t)entry->row_count * entry->schema.row_bytes;
+    if (!entry->mapped)
+        return entry->array->total_bytes;
+    return fr_store_slices_elements_bytes(entry->buffer, entry->row_count, entry->schema.row_bytes);
 }
 
 /* Where the rows lie one after the other: as they are, or put together. 0: the fault says why. */
@@ -67,6 +77,8 @@ static uint64_t fr_write_down_together(const fr_write_entry *entry, const fr_row
                                        fr_device_fault *fault)
 {
     const fr_array_source *array = entry->schema.is_array ? entry->array : NULL;
+    if (entry->mapped)
+        return fr_write_down_mapped(entry)->address;
     if (array && array->packed && !array->tensors[0].dims)
         return (uint64_t)(uintptr_t)array->tensors[0].base;
     if (!array && rows->compact)
@@ -80,8 +92,8 @@ static uint64_t fr_write_down_together(const fr_write_entry *entry, const fr_row
 static bool fr_write_down_copy(const fr_write_entry *entry, const fr_row_source *rows,
                                fr_device_run *run, fr_staged *staged, fr_device_fault *fault)
 {
-    size_t size_bytes = (size_t)fr_write_down_bytes(entry, rows);
-    if (rows->buffer && !fr_device_run_reads(run, rows->buffer->placed, fault))
+    size_t size_bytes = (size_t)fr_write_down_bytes(entry);
+    if (entry->mapped && !fr_device_run_reads(run, fr_write_down_mapped(entry), fault))
         return false;
     uint64_t from = fr_write_down_together(entry, rows, run, size_bytes, fault);
     return from != 0 && fr_device_run_download(run, staged->memory, from, size_bytes, fault) &&
@@ -119,8 +131,7 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
                                 : fr_devices_open(device->opened->devices, entry->source, &fault);
     if (!fr_write_home_begin(op, write->stage->graph, device, &what, &run))
         return;
-    fr_staged *staged =
-        fr_staging_take(run.opened, (size_t)fr_write_down_bytes(entry, rows), &fault);
+    fr_staged *staged = fr_staging_take(run.opened, (size_t)fr_write_down_bytes(entry), &fault);
     bool copied = staged && fr_write_down_copy(entry, rows, &run, staged, &fault);
     if (staged && !copied) { /* what was put into the stream may still write it */
         staged->next = run.staged;
@@ -189,26 +200,46 @@ static bool fr_write_down_end(fr_op *op, const fr_write_op *write, const fr_writ
     return true;
 }
 
+/* The slices of a session are those of the host's copy. */
+static bool fr_write_down_take(fr_op *op, fr_store *store, fr_write_entry *entry,
+                               const unsigned char *elements)
+{
+    struct fr_buffer *slices = fr_store_slices_on_host(store, entry->buffer, entry->row_count,
+                                                       entry->schema.row_bytes, elements);
+    if (!slices) {
+        fr_op_fail(op, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %llu bytes of elements",
+                   (unsigned long long)fr_write_down_bytes(entry));
+        return false;
+    }
+    fr_store_buffer_release(store, entry->buffer);
+    entry->buffer = slices;
+    return true;
+}
+
 /* Its rows are there, which the device was asked for. */
 static void fr_write_down_write(fr_op *op, fr_write_op *write, const fr_write_down *down,
                                 fr_row_source *rows)
 {
-    const fr_write_entry *entry = &write->entries[write->next_entry];
+    fr_write_entry *entry = &write->entries[write->next_entry];
     if (!fr_write_down_is_there(op, down))
         return;
     if (!entry->schema.is_array) {
         write->next_entry += fr_write_down_end(op, write, down, rows);
         return;
     }
-    fr_write_down_point(entry->array, down->staged->memory);
-    fr_write_one(op, write);
+    bool taken = true;
+    if (entry->mapped)
+        taken = fr_write_down_take(op, write->stage->store, entry, down->staged->memory);
+    else
+        fr_write_down_point(entry->array, down->staged->memory);
+    if (taken)
+        fr_write_one(op, write);
 }
 
 /* Of arrays without elements no device knows. */
 static bool fr_write_down_is_on_host(const fr_write_entry *entry)
 {
-    return entry->from_host ||
-           (entry->schema.is_array && !entry->mapped && entry->array->total_bytes == 0);
+    return entry->from_host || (entry->schema.is_array && fr_write_down_bytes(entry) == 0);
 }
 
 void fr_write_down_one(fr_op *op, fr_write_op *write, fr_device_write *device)

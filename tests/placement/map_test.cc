@@ -335,10 +335,6 @@ TEST_P(MapOnDevice, RefusalsLeaveNothingBehind)
         EXPECT_EQ(after.prims, before.prims) << part;
         EXPECT_EQ(after.pending_bytes, before.pending_bytes) << part;
     };
-    const size_t sizes[3] = {1, 2, 3};
-    refused(ovstage_map_attribute_on_device(stage.instance, query, &desc, 1, sizes, 3, &placement,
-                                            &map),
-            OVSTAGE_ERROR_NOT_SUPPORTED, "an array mapped on CUDA device 0");
     ovstage_placement_t wrong = placement;
     wrong.device.device_id = 7;
     refused(Map(stage, query, desc, 1, wrong, &map), OVSTAGE_ERROR_INVALID_ARGUMENT, "7");

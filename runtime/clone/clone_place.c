@@ -72,18 +72,6 @@ bool fr_clone_gather(fr_clone_work *work)
 
 /* --- the copies ------------------------------------------------------------------------------- */
 
-/* What was put together is read by the run. */
-static bool fr_clone_reads_rows(const fr_clone_column *column, fr_device_run *run,
-                                fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_CLONE_WRITES_EARLY
-    (void)column, (void)run, (void)fault;
-    return true;
-#else
-    return fr_device_run_reads(run, column->from->rows->placed, fault);
-#endif
-}
-
 /* It does not park: who looks at rows that are being written would wait for it. */
 bool fr_clone_place_column(fr_clone_work *work, fr_write *what, fr_clone_column *column,
                            bool *reserved)
@@ -98,7 +86,8 @@ bool fr_clone_place_column(fr_clone_work *work, fr_write *what, fr_clone_column 
     bool begun;
     *reserved =
         fr_write_home_reserve(work->op, work->stage, &device, what, &run, &column->plan, &begun);
-    bool placed = *reserved && fr_clone_reads_rows(column, &run, &fault);
+    bool placed =
+        *reserved && fr_device_run_reads(&run, column->from->rows->placed, FR_USE_CLONED, &fault);
     if (*reserved && !placed)
         fr_clone_fail_device(work, &fault);
     placed = placed && fr_write_home_place(work->op, &source, &run, &column->plan);

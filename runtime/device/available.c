@@ -73,10 +73,6 @@ static fr_fence *fr_available_before(fr_available *available)
     if (before)
         fr_fence_retain(before);
     fr_mutex_unlock(&available->devices->available_lock);
-#ifdef FR_MUTATE_DEVICE_EVENT_OUT_OF_TURN
-    fr_fence_release(before);
-    before = NULL;
-#endif
     return before;
 }
 
@@ -128,7 +124,7 @@ static bool fr_available_record_by_gate(fr_available *available, fr_opened *open
     const fr_fence *done = run && run->recorded ? run->done : NULL;
     bool recorded =
         fr_wait_for(opened, gate->stream, gate, done, FR_WAIT_OWN_WORK, fault) &&
-        fr_wait_for(opened, gate->stream, gate, after, FR_WAIT_OWN_WORK, fault) &&
+        fr_wait_for(opened, gate->stream, gate, after, FR_WAIT_WORK_BEFORE, fault) &&
         fr_available_record_behind(available, opened, gate->stream, gate, before, fault);
     fr_streams_give(opened, gate);
     return recorded;

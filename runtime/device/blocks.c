@@ -101,6 +101,10 @@ static bool fr_blocks_make(fr_opened *opened, fr_block *block, fr_fence **made,
         return false;
     }
     (void)fr_add_relaxed(&opened->devices->device_bytes, block->size_bytes);
+#ifdef FR_MUTATE_DEVICE_MEMORY_IS_THERE_AT_ONCE
+    fr_fence_release(fence);
+    fence = NULL;
+#endif
     *made = fence;
     return true;
 }

@@ -73,7 +73,7 @@ static bool fr_capture_all(fr_opened *opened, const fr_fence *before, uint64_t l
     fr_own_stream *gate = fr_streams_take(opened, FR_STREAM_GATE, lane, &all_busy, fault);
     if (!gate)
         return false;
-    captured = fr_wait_for(opened, gate->stream, gate, before, FR_WAIT_PRODUCER, fault);
+    captured = fr_wait_for(opened, gate->stream, gate, before, FR_WAIT_MORE_PRODUCERS, fault);
     for (size_t k = 0; k < count && captured; k++)
         captured = fr_capture_one(opened, gate, fr_sync_at(first, stride_bytes, k), fault);
     captured = captured && fr_capture_end(opened, gate, out, fault);
@@ -111,9 +111,6 @@ bool fr_capture_more(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t
     if (!captured->dep)
         return fr_capture(opened, lane, first, stride_bytes, count, captured, fault);
     const fr_fence *before = captured->dep;
-#ifdef FR_MUTATE_DEVICE_CAPTURE_FORGETS_OTHERS
-    before = NULL;
-#endif
     if (!fr_capture_all(opened, before, lane, first, stride_bytes, count, &more, fault)) {
         fr_opened_note(opened, fault);
         return false;

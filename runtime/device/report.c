@@ -157,7 +157,7 @@ static fr_run_result fr_device_wait_run(fr_op *op, const fr_run_context *context
 static void fr_device_wait_drop(fr_op *op)
 {
     fr_device_report *wait = fr_op_payload(op);
-#ifndef FR_MUTATE_DEVICE_HOST_SOURCE_EARLY
+#if !defined(FR_MUTATE_DEVICE_DROPPED_LETS_GO) && !defined(FR_MUTATE_DEVICE_HOST_SOURCE_EARLY)
     fr_devices_wait_for(wait->fence->opened->devices, wait->fence);
 #endif
     fr_fence_release(wait->fence);

@@ -133,8 +133,20 @@ static bool fr_device_run_reserve(fr_device_run *run, fr_device_fault *fault)
     return true;
 }
 
-bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault *fault)
+static bool fr_use_is_left_out(fr_use use)
 {
+#ifdef FR_MUTATE_DEVICE_FORGETS
+    return use == FR_MUTATE_DEVICE_FORGETS;
+#else
+    (void)use;
+    return false;
+#endif
+}
+
+bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_use use, fr_device_fault *fault)
+{
+    if (fr_use_is_left_out(use))
+        return true;
     if (!fr_device_run_reserve(run, fault) ||
         !fr_wait_to_read(run->opened, run->stream, run->own, placed, fault))
         return false;
@@ -146,8 +158,10 @@ bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault 
     return true;
 }
 
-bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault *fault)
+bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_use use, fr_device_fault *fault)
 {
+    if (fr_use_is_left_out(use))
+        return true;
     if (!fr_device_run_reserve(run, fault) ||
         !fr_wait_to_write(run->opened, run->stream, run->own, placed, fault))
         return false;
@@ -194,15 +208,16 @@ bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address from, s
     return fr_device_run_transfer(run, target, from, size_bytes, fault);
 }
 
-bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
-                         fr_device_fault *fault)
+bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, fr_use use,
+                         size_t size_bytes, fr_device_fault *fault)
 {
     const fr_address source = {from->opened->place, from->address};
 #ifdef FR_MUTATE_DEVICE_PEER_SOURCE_EARLY
+    (void)use;
     if (!fr_wait_to_read(run->opened, run->stream, run->own, from, fault))
         return false;
 #else
-    if (!fr_device_run_reads(run, from, fault))
+    if (!fr_device_run_reads(run, from, use, fault))
         return false;
 #endif
     return fr_device_run_copy_from(run, to, source, size_bytes, fault);
@@ -252,7 +267,7 @@ fr_placed *fr_device_run_temporary(fr_device_run *run, size_t size_bytes, fr_dev
     if (!made)
         return NULL;
     fr_device_run_dispose(run, made);
-    return fr_device_run_writes(run, made, fault) ? made : NULL;
+    return fr_device_run_writes(run, made, FR_USE_TEMPORARY, fault) ? made : NULL;
 }
 
 void fr_device_run_dispose(fr_device_run *run, fr_placed *placed)

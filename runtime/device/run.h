@@ -14,6 +14,43 @@
 
 #define FR_DEVICE_RUN_FEW 4u
 
+/* Why a payload is named. What is not named is not waited for, and may be another payload's before
+ * the work is over, which no test of the host alone would see: so each of these has a mutation. */
+typedef enum fr_use {
+    /* Read: */
+    FR_USE_AS_IT_LIES,         /* rows of a part, on the way to the host */
+    FR_USE_BROUGHT,            /* rows of a part, or what they were put together in, elsewhere */
+    FR_USE_GATHER_BASE,        /* all rows of a state */
+    FR_USE_GATHER_CHANGE,      /* and what lies over them */
+    FR_USE_ELEMENTS,           /* of arrays, which are gathered */
+    FR_USE_FILTERED,           /* values that a filter looks at */
+    FR_USE_CLONE_SOURCE,       /* rows that a clone puts together */
+    FR_USE_CLONED,             /* and makes copies of */
+    FR_USE_MAPPED,             /* a session's buffer, of which rows are copied */
+    FR_USE_MAPPED_TO_HOST,     /* the same, to the host */
+    FR_USE_ROWS_ELSEWHERE,     /* what a write has put together on another device */
+    FR_USE_ELEMENTS_ELSEWHERE, /* the same of arrays */
+    FR_USE_ELEMENTS_MAPPED,    /* a session's, from another device */
+    FR_USE_TARGET_ELEMENTS_MAPPED, /* a session's, which stay where they are */
+    FR_USE_WRITTEN_BEFORE,         /* by the ordinal, which a copy takes the place of */
+    FR_USE_TAKEN_BY_FILTER,        /* the same of new keys */
+    FR_USE_OLDER_STATE,            /* whose rows are saved before its payload is used again */
+    FR_USE_FOLDED,                 /* a head, and what is folded into it */
+    /* Written: */
+    FR_USE_GATHERED,           /* rows that a read wants otherwise than they lie */
+    FR_USE_GATHERED_ELSEWHERE, /* the same, where they lie */
+    FR_USE_CLONE_TOGETHER,     /* rows that copies are made of */
+    FR_USE_ROWS_TOGETHER,      /* by a write, on another device */
+    FR_USE_ELEMENTS_TOGETHER,  /* the same of arrays */
+    FR_USE_TARGET,             /* by a write */
+    FR_USE_TARGET_ELEMENTS,    /* the same of arrays */
+    FR_USE_TARGET_MAPPED,      /* a session's buffer, which becomes a version as it is */
+    FR_USE_MAP_CLEARED,        /* a session's buffer */
+    FR_USE_SAVED,              /* of an older state */
+    FR_USE_NEXT_HEAD,          /* by a fold */
+    FR_USE_TEMPORARY,
+} fr_use;
+
 typedef struct fr_device_use {
     fr_placed *placed;
     bool writes;
@@ -58,8 +95,9 @@ static inline fr_stream_kind fr_device_run_kind(const fr_fence *dep)
     return dep && !fr_fence_is_over(dep) ? FR_STREAM_STALLED : FR_STREAM_WORK;
 }
 /* Each payload once, before work on it. */
-bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);
-bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_device_fault *fault);
+bool fr_device_run_reads(fr_device_run *run, fr_placed *placed, fr_use use, fr_device_fault *fault);
+bool fr_device_run_writes(fr_device_run *run, fr_placed *placed, fr_use use,
+                          fr_device_fault *fault);
 /* Within the device. */
 bool fr_device_run_copy(fr_device_run *run, uint64_t to, uint64_t from, size_t size_bytes,
                         fr_device_fault *fault);
@@ -69,8 +107,8 @@ bool fr_device_run_copy_from(fr_device_run *run, uint64_t to, fr_address from, s
                              fr_device_fault *fault);
 /* What lies on another device, or on this one, is named and copied: what it lies in, and the memory
  * of both ends, is held until the copy is over. */
-bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, size_t size_bytes,
-                         fr_device_fault *fault);
+bool fr_device_run_bring(fr_device_run *run, uint64_t to, fr_placed *from, fr_use use,
+                         size_t size_bytes, fr_device_fault *fault);
 bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t size_bytes,
                         fr_device_fault *fault);
 /* Memory for what is to be uploaded, which the host fills; then its upload. NULL: the fault says

@@ -1,24 +1,9 @@
 #include "runtime/device/wait_for.h"
 
-/* Switched off by one reason at a time. */
 static bool fr_wait_is_left_out(fr_wait_reason reason)
 {
-#ifdef FR_MUTATE_DEVICE_NO_WAIT_DEP
-    return reason == FR_WAIT_PRODUCER;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_TARGET)
-    return reason == FR_WAIT_TARGET;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_READERS)
-    return reason == FR_WAIT_READER;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_SOURCE)
-    return reason == FR_WAIT_SOURCE;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_REPLICA)
-    return reason == FR_WAIT_REPLICA;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_PEER)
-    return reason == FR_WAIT_PEER;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_OTHERS)
-    return reason == FR_WAIT_OTHERS;
-#elif defined(FR_MUTATE_DEVICE_NO_WAIT_OWN_WORK)
-    return reason == FR_WAIT_OWN_WORK;
+#ifdef FR_MUTATE_DEVICE_NO_WAIT
+    return reason == FR_MUTATE_DEVICE_NO_WAIT;
 #else
     (void)reason;
     return false;

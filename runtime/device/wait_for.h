@@ -7,13 +7,18 @@
 
 typedef enum fr_wait_reason {
     FR_WAIT_PRODUCER,       /* what the client's source depends on */
+    FR_WAIT_MORE_PRODUCERS, /* the same, of entries whose rows lie on another device */
     FR_WAIT_TARGET,         /* the last write of what is written, or the allocation of its memory */
     FR_WAIT_READER,         /* reads of what is written in place */
     FR_WAIT_SOURCE,         /* the last write of what is read */
     FR_WAIT_REPLICA,        /* the copy into a replica that is read */
     FR_WAIT_PEER,           /* the last write of what is read on another device */
-    FR_WAIT_OTHERS,         /* what the same op does on another device */
-    FR_WAIT_OWN_WORK,       /* what the op itself has put into another stream */
+    FR_WAIT_OTHERS,         /* what the same read does on another device */
+    FR_WAIT_ENTRY,          /* what an entry of a write has put into a stream of its home */
+    FR_WAIT_ENTRY_SOURCE,   /* and where its rows lie */
+    FR_WAIT_ENTRIES_BEFORE, /* it */
+    FR_WAIT_OWN_WORK,       /* what an op has put into another stream than its event's */
+    FR_WAIT_WORK_BEFORE,    /* and had put before, or depends on */
     FR_WAIT_EARLIER_RECORD, /* of the same event of the client's */
 } fr_wait_reason;
 

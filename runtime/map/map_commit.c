@@ -74,7 +74,9 @@ static ovstage_api_status_t fr_unmap_admit_commit(fr_submission *submission, voi
     if (unmapping->device_write)
         submission->behind_id = fr_available_last(unmapping->device_write->turn);
     fr_write_admit_schema(map->stage, entry);
+#ifndef FR_MUTATE_DEVICE_COMMIT_FORGETS_HOST_ROWS
     submission->producer_count = unmapping->wait_id != 0;
+#endif
     uint64_t bit = (uint64_t)1 << map->attribute->index % 64;
     submission->attribute_filter = bit;
     submission->below_filter = map->inserts ? UINT64_MAX : 0;

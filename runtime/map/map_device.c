@@ -36,7 +36,7 @@ static bool fr_map_clear(fr_map *map, fr_device_run *run, uint64_t size_bytes,
                          fr_device_fault *fault)
 {
     map->placed = fr_placed_make(run->opened, size_bytes, fault);
-    return map->placed && fr_device_run_writes(run, map->placed, fault) &&
+    return map->placed && fr_device_run_writes(run, map->placed, FR_USE_MAP_CLEARED, fault) &&
            fr_device_run_fill(run, map->placed->address, 0, size_bytes, fault) &&
            fr_device_run_record(run, fault);
 }

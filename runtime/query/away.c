@@ -173,13 +173,10 @@ static bool fr_away_gather(fr_away *away, uint32_t haul, uint64_t to, fr_device_
 {
     bool put = true;
     uint64_t at_bytes = 0;
-    size_t source_count = away->source_count;
-#ifdef FR_MUTATE_DEVICE_AWAY_GATHERS_EARLY
-    source_count = 0;
-#endif
-    for (size_t s = 0; s < source_count && put; s++)
+    for (size_t s = 0; s < away->source_count && put; s++)
         if (fr_away_is_of(&away->sources[s], haul))
-            put = fr_device_run_reads(run, fr_away_placed(&away->sources[s]), fault);
+            put =
+                fr_device_run_reads(run, fr_away_placed(&away->sources[s]), FR_USE_FILTERED, fault);
     for (size_t k = 0; k < away->count && put; k++)
         if (away->sources[away->values[k].source].haul == haul && !away->values[k].is_put)
             put = fr_away_put_together(away, k, to, &at_bytes, run, fault);

@@ -118,7 +118,7 @@ static bool fr_read_upload(const fr_read_part *part, fr_device_run *run, fr_devi
 static bool fr_read_fetch_home(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {
     fr_placed *from = part->placed;
-    if (from && !fr_device_run_reads(run, from, fault))
+    if (from && !fr_device_run_reads(run, from, FR_USE_AS_IT_LIES, fault))
         return false;
     if (!from) {
         from = fr_device_run_temporary(run, part->data_bytes, fault);
@@ -158,7 +158,7 @@ void fr_read_unstage(fr_stage *stage, fr_read_part *part)
 static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {
     part->own = fr_placed_make(run->opened, part->data_bytes, fault);
-    if (!part->own || !fr_device_run_writes(run, part->own, fault))
+    if (!part->own || !fr_device_run_writes(run, part->own, FR_USE_GATHERED, fault))
         return false;
     bool brought;
     if (!part->device)
@@ -169,7 +169,7 @@ static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_faul
         part->copied = part->placed;
         brought = fr_device_run_bring(run, part->own->address,
                                       part->together ? part->together : part->placed,
-                                      part->data_bytes, fault);
+                                      FR_USE_BROUGHT, part->data_bytes, fault);
     }
     part->placed = part->own;
     part->device = run->opened;
@@ -226,7 +226,8 @@ static bool fr_read_is_to_gather(const fr_read *read, const fr_read_part *part)
 static bool fr_read_gather_part(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
 {
     part->together = fr_placed_make(run->opened, part->data_bytes, fault);
-    return part->together && fr_device_run_writes(run, part->together, fault) &&
+    return part->together &&
+           fr_device_run_writes(run, part->together, FR_USE_GATHERED_ELSEWHERE, fault) &&
            fr_store_read_gather_placed(part, run, part->together, fault);
 }
 

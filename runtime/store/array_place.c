@@ -160,7 +160,8 @@ static fr_placed *fr_array_put_there(const fr_array_write *array, fr_write_sourc
     fr_placed *together = fr_placed_make(from->device, size_bytes, fault);
     if (together)
         fr_device_run_dispose(run, together);
-    bool put = together && fr_device_run_writes(&there, together, fault) &&
+    bool put = together &&
+               fr_device_run_writes(&there, together, FR_USE_ELEMENTS_TOGETHER, fault) &&
                fr_array_put_all(array, together->address, &there, fault) &&
                fr_device_run_record(&there, fault);
     fr_fence *done = there.done;
@@ -178,8 +179,8 @@ static bool fr_array_bring(const fr_array_write *array, fr_write_source *from, u
 {
     size_t size_bytes = array->copied * array->element_bytes;
     fr_placed *together = fr_array_put_there(array, from, lane, size_bytes, run, fault);
-    return together &&
-           fr_device_run_bring(run, array->payload->placed->address, together, size_bytes, fault);
+    return together && fr_device_run_bring(run, array->payload->placed->address, together,
+                                           FR_USE_ELEMENTS_ELSEWHERE, size_bytes, fault);
 }
 
 /* A session's on another device, as they lie there. */
@@ -188,17 +189,7 @@ static bool fr_array_bring_given(const fr_array_write *array, fr_device_run *run
 {
     const fr_buffer *given = fr_slices_payload(array->given, array->rows.row_count);
     return fr_device_run_bring(run, array->payload->placed->address, given->placed,
-                               array->copied * array->element_bytes, fault);
-}
-
-/* A session's that stays where it is: what the run does comes behind what fills it. */
-static bool fr_array_take_mapped(const fr_array_write *array, fr_device_run *run,
-                                 fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_MAP_ARRAY_IS_DONE_EARLY
-    return true;
-#endif
-    return fr_device_run_reads(run, array->payload->placed, fault);
+                               FR_USE_ELEMENTS_MAPPED, array->copied * array->element_bytes, fault);
 }
 
 bool fr_array_write_place(const fr_array_write *array, fr_write_source *from, uint64_t lane,
@@ -207,8 +198,10 @@ bool fr_array_write_place(const fr_array_write *array, fr_write_source *from, ui
     if (!array->payload)
         return true;
     if (array->copied == 0)
-        return fr_array_take_mapped(array, run, fault);
-    if (!fr_device_run_writes(run, array->payload->placed, fault))
+        /* A session's that stays where it is: what the run does comes behind what fills it. */
+        return fr_device_run_reads(run, array->payload->placed, FR_USE_TARGET_ELEMENTS_MAPPED,
+                                   fault);
+    if (!fr_device_run_writes(run, array->payload->placed, FR_USE_TARGET_ELEMENTS, fault))
         return false;
     if (from->from_host)
         return fr_array_upload(array, run, fault);
@@ -295,7 +288,7 @@ static bool fr_array_reads(const fr_slice *slices, uint32_t count, bool as_they_
     for (uint32_t k = 0; k < homes.count && reads; k++)
         reads = as_they_lie
                     ? fr_wait_to_read(run->opened, run->stream, run->own, homes.items[k], fault)
-                    : fr_device_run_reads(run, homes.items[k], fault);
+                    : fr_device_run_reads(run, homes.items[k], FR_USE_ELEMENTS, fault);
     fr_array_homes_close(allocator, &homes);
     return reads;
 }
@@ -314,11 +307,7 @@ bool fr_array_gather(const fr_slice *slices, uint32_t count, uint32_t element_by
 {
     const fr_buffer *before = NULL;
     fr_pieces pieces;
-#ifdef FR_MUTATE_DEVICE_ARRAYS_GATHER_EARLY
-    bool put = true;
-#else
     bool put = fr_array_reads(slices, count, false, run, fault);
-#endif
     fr_pieces_open(&pieces, run->opened->devices->allocator);
     for (uint32_t row = 0; row < count && put; row++) {
         const fr_slice *slice = &slices[row];

@@ -92,21 +92,10 @@ static bool fr_current_make_rows(const fr_current_places *places, fr_device_run 
     fr_column_begin_refusals();
     entry->rows = fr_column_buffer(entry->column, places->current->store->buffers, count);
     if (entry->rows)
-        return fr_device_run_writes(run, entry->rows->placed, fault);
+        return fr_device_run_writes(run, entry->rows->placed, FR_USE_CLONE_TOGETHER, fault);
     if (!fr_column_end_refusals(fault))
         fr_device_fault_memory(fault, (size_t)count * entry->column->row_bytes);
     return false;
-}
-
-static bool fr_current_reads(fr_device_run *run, const fr_current_place *place,
-                             fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_CLONE_READS_EARLY
-    (void)run, (void)place, (void)fault;
-    return true;
-#else
-    return fr_device_run_reads(run, place->buffer->placed, fault);
-#endif
 }
 
 /* Those of one payload; from, to: room for their numbers. */
@@ -120,7 +109,7 @@ static bool fr_current_gather_from(const fr_current_places *places, uint32_t fir
         to[k - first] = places->items[k].to;
     }
     const fr_current_place *place = &places->items[first];
-    return fr_current_reads(run, place, fault) &&
+    return fr_device_run_reads(run, place->buffer->placed, FR_USE_CLONE_SOURCE, fault) &&
            fr_placed_rows_move(run, entry->rows, to, place->buffer, from, end - first,
                                entry->column->row_bytes, fault);
 }

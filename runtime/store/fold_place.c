@@ -26,16 +26,6 @@ static bool fr_fold_is_due(const fr_segment *segment, const fr_version *base, bo
     return written || changes >= FR_FOLD_WAITING;
 }
 
-static bool fr_fold_reads(fr_device_run *run, const fr_version *version, fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_FOLD_FORGETS_SOURCES
-    (void)run, (void)version, (void)fault;
-    return true;
-#else
-    return fr_device_run_reads(run, version->buffer->placed, fault);
-#endif
-}
-
 /* The rows of a change over those of a full payload. */
 static bool fr_fold_apply(const fr_store *store, fr_device_run *run, const fr_buffer *full,
                           const fr_version *part, fr_device_fault *fault)
@@ -43,7 +33,7 @@ static bool fr_fold_apply(const fr_store *store, fr_device_run *run, const fr_bu
     fr_set_list list;
     if (!fr_set_list_open(store->allocator, &part->change->rows, &list))
         return false;
-    bool applied = fr_fold_reads(run, part, fault) &&
+    bool applied = fr_device_run_reads(run, part->buffer->placed, FR_USE_FOLDED, fault) &&
                    fr_placed_rows_move(run, full, list.rows, part->buffer, list.places, list.count,
                                        part->segment->column->row_bytes, fault);
     fr_set_list_close(store->allocator, &list);
@@ -54,8 +44,8 @@ static bool fr_fold_put(const fr_store *store, fr_device_run *run, const fr_segm
                         const fr_version *base, const fr_version *made, const fr_head_place *place)
 {
     fr_device_fault fault;
-    bool put = fr_device_run_writes(run, made->buffer->placed, &fault) &&
-               fr_fold_reads(run, base, &fault) &&
+    bool put = fr_device_run_writes(run, made->buffer->placed, FR_USE_NEXT_HEAD, &fault) &&
+               fr_device_run_reads(run, base->buffer->placed, FR_USE_FOLDED, &fault) &&
                fr_head_place_fill(store, run, segment, base, place, made->buffer, &fault);
     for (const fr_version *part = base; put && part != segment->sealed;) {
         part = part->newer;

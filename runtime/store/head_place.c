@@ -12,17 +12,6 @@ static void fr_head_place_note(fr_head_place *place, fr_change *change)
 
 /* --- an older state --------------------------------------------------------------------------- */
 
-/* A fold that is forced writes it in another stream. */
-static bool fr_head_place_reads(fr_device_run *run, const fr_version *older, fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_SAVED_WITHOUT_READER
-    (void)run, (void)older, (void)fault;
-    return true;
-#else
-    return fr_device_run_reads(run, older->buffer->placed, fault);
-#endif
-}
-
 static bool fr_head_place_is_idle(const fr_version *version)
 {
 #ifdef FR_MUTATE_DEVICE_HEAD_IN_USE
@@ -41,8 +30,9 @@ static bool fr_head_place_save(const fr_store *store, fr_device_run *run, const 
     fr_set_list list;
     if (!fr_set_list_open(store->allocator, &older->newer->since->rows, &list))
         return false;
-    bool put = fr_head_place_reads(run, older, fault) &&
-               fr_device_run_writes(run, saved->placed, fault) &&
+    /* A fold that is forced writes it in another stream. */
+    bool put = fr_device_run_reads(run, older->buffer->placed, FR_USE_OLDER_STATE, fault) &&
+               fr_device_run_writes(run, saved->placed, FR_USE_SAVED, fault) &&
                fr_placed_rows_move(run, saved, list.places, older->buffer, list.rows, list.count,
                                    older->segment->column->row_bytes, fault) &&
                fr_device_run_record(run, fault);

@@ -182,7 +182,7 @@ static bool fr_source_put_together_there(fr_write_source *from, fr_placing_sourc
     fr_placed *together = fr_placed_make(from->device, fr_source_bytes(source), fault);
     if (together)
         fr_device_run_dispose(run, together);
-    bool put = together && fr_device_run_writes(&there, together, fault) &&
+    bool put = together && fr_device_run_writes(&there, together, FR_USE_ROWS_TOGETHER, fault) &&
                fr_store_rows_collect(source->rows, together->address, &there, fault) &&
                fr_device_run_record(&there, fault);
     fr_fence *done = there.done;
@@ -192,7 +192,7 @@ static bool fr_source_put_together_there(fr_write_source *from, fr_placing_sourc
         from->read = done;
     else
         fr_fence_release(done);
-    if (!put || !fr_device_run_reads(run, together, fault))
+    if (!put || !fr_device_run_reads(run, together, FR_USE_ROWS_ELSEWHERE, fault))
         return false;
     source->from = together->address;
     source->pitch = source->rows->row_bytes;
@@ -247,12 +247,10 @@ bool fr_store_write_place(fr_write_plan *out, fr_write_source *from, fr_device_r
         return true; /* no element is selected, and of an array nothing is known then */
     if (plan->array)
         return fr_array_write_place(plan->array, from, plan->ordinal, run, fault);
-        /* A session's own buffer, of which rows go to places of their own. */
-#ifndef FR_MUTATE_DEVICE_MAP_COPY_FORGETS_SOURCE
+    /* A session's own buffer, of which rows go to places of their own. */
     if (rows->buffer && !plan->targets->taken &&
-        !fr_device_run_reads(run, rows->buffer->placed, fault))
+        !fr_device_run_reads(run, rows->buffer->placed, FR_USE_MAPPED, fault))
         return false;
-#endif
     bool placed = fr_source_open(plan, from, &source, run, fault);
     /* Unplaced rows come last: of several targets they alone may be written in place. */
     for (int last = 0; last < 2; last++)

@@ -42,18 +42,6 @@ static uint32_t fr_gather_find(const fr_gather *gather, const fr_version *versio
     return count;
 }
 
-/* Others do not wait for it. */
-static bool fr_gather_reads_change(const fr_gather *gather, const fr_version *version,
-                                   fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_GATHER_FORGETS_CHANGES
-    (void)gather, (void)version, (void)fault;
-    return true;
-#else
-    return fr_device_run_reads(gather->run, version->buffer->placed, fault);
-#endif
-}
-
 static bool fr_gather_over(const fr_gather *gather, const fr_version *version,
                            fr_device_fault *fault)
 {
@@ -67,8 +55,9 @@ static bool fr_gather_over(const fr_gather *gather, const fr_version *version,
     uint32_t *places = outs + gather->source->count;
     uint32_t count = fr_gather_find(gather, version, outs, places);
     bool moved =
-        count == 0 || (fr_gather_reads_change(gather, version, fault) &&
-                       fr_gather_move(gather, version->buffer, outs, places, count, fault));
+        count == 0 ||
+        (fr_device_run_reads(gather->run, version->buffer->placed, FR_USE_GATHER_CHANGE, fault) &&
+         fr_gather_move(gather, version->buffer, outs, places, count, fault));
     fr_memory_release(allocator, outs, 2 * list_bytes);
     return moved;
 }
@@ -99,7 +88,7 @@ bool fr_snapshot_gather_placed(const fr_snapshot *snapshot, fr_device_run *run, 
                                   .run = run,
                                   .to = to->address};
         bool moved =
-            fr_device_run_reads(run, base->buffer->placed, fault) &&
+            fr_device_run_reads(run, base->buffer->placed, FR_USE_GATHER_BASE, fault) &&
             fr_gather_move(&gather, base->buffer, gather.outs, gather.rows, source->count, fault);
         for (uint32_t v = 1; v < source->version_count && moved; v++)
             moved = fr_gather_over(&gather, source->versions[v], fault);

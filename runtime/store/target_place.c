@@ -151,24 +151,13 @@ static bool fr_target_lists_open(const fr_allocator *allocator, const fr_target 
 
 /* --- the device's work ------------------------------------------------------------------------ */
 
-static bool fr_target_reads_copied(const fr_target *target, fr_device_run *run,
-                                   fr_device_fault *fault)
-{
-#ifdef FR_MUTATE_DEVICE_COPY_FORGETS_SOURCE
-    (void)target, (void)run, (void)fault;
-    return true;
-#else
-    return fr_device_run_reads(run, target->copied->buffer->placed, fault);
-#endif
-}
-
 /* What the ordinal had written before, into the copy. */
 static bool fr_target_copy(fr_store *store, const fr_target *target, fr_device_run *run,
                            fr_device_fault *fault)
 {
     const fr_version *from = target->copied, *to = target->version;
     uint32_t row_bytes = target->column->row_bytes, count = target->segment->row_count;
-    if (!fr_target_reads_copied(target, run, fault))
+    if (!fr_device_run_reads(run, from->buffer->placed, FR_USE_WRITTEN_BEFORE, fault))
         return false;
     if (to->kind == FR_VERSION_FULL)
         return fr_placed_rows_move(run, to->buffer, NULL, from->buffer, NULL, count, row_bytes,
@@ -257,7 +246,7 @@ static bool fr_target_bring_over(const fr_target *target, fr_device_run *run,
                                  fr_device_fault *fault)
 {
     const fr_unplaced *unplaced = target->unplaced;
-    return fr_device_run_reads(run, unplaced->buffer->placed, fault) &&
+    return fr_device_run_reads(run, unplaced->buffer->placed, FR_USE_TAKEN_BY_FILTER, fault) &&
            fr_placed_rows_move(run, target->renewed, NULL, unplaced->buffer, NULL,
                                unplaced->prims.count, target->column->row_bytes, fault);
 }
@@ -268,8 +257,8 @@ bool fr_target_place(fr_store *store, const fr_target *target, const fr_placing_
     fr_placed *to = fr_target_buffer(target)->placed;
     fr_target_lists lists;
     if (target->taken) /* it is there when what has written it is over */
-        return fr_device_run_writes(run, to, fault);
-    if (!fr_device_run_writes(run, to, fault) ||
+        return fr_device_run_writes(run, to, FR_USE_TARGET_MAPPED, fault);
+    if (!fr_device_run_writes(run, to, FR_USE_TARGET, fault) ||
         (target->copied && !fr_target_copy(store, target, run, fault)) ||
         (target->renewed && !fr_target_bring_over(target, run, fault)) ||
         !fr_target_lists_open(store->allocator, target, &lists, fault))

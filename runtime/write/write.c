@@ -168,6 +168,9 @@ static ovstage_api_status_t fr_write_admit(fr_submission *submission, void *user
     submission->takes_lanes_below = submission->below_filter != 0;
     submission->producer_count = fr_query_producer(call->query, call->producers);
     const fr_write_sync *sync = fr_write_sync_of(call->write);
+#ifdef FR_MUTATE_DEVICE_WRITE_FORGETS_HOST_ROWS
+    sync = NULL;
+#endif
     if (sync && sync->wait_id != 0)
         call->producers[submission->producer_count++] = sync->wait_id;
     const fr_device_write *device = fr_write_device(call->write);

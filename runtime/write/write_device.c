@@ -357,9 +357,10 @@ static bool fr_write_follow(fr_device_write *device, uint64_t ordinal,
                                 fault))
         return false;
     bool waits =
-        fr_wait_for(run->opened, run->stream, run->own, done[0], FR_WAIT_OTHERS, fault) &&
-        fr_wait_for(run->opened, run->stream, run->own, done[1], FR_WAIT_OTHERS, fault) &&
-        fr_wait_for(run->opened, run->stream, run->own, device->put, FR_WAIT_OTHERS, fault) &&
+        fr_wait_for(run->opened, run->stream, run->own, done[0], FR_WAIT_ENTRY, fault) &&
+        fr_wait_for(run->opened, run->stream, run->own, done[1], FR_WAIT_ENTRY_SOURCE, fault) &&
+        fr_wait_for(run->opened, run->stream, run->own, device->put, FR_WAIT_ENTRIES_BEFORE,
+                    fault) &&
         fr_device_run_record(run, fault);
     if (!waits)
         fr_device_run_end(run);

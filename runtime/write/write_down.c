@@ -93,7 +93,8 @@ static bool fr_write_down_copy(const fr_write_entry *entry, const fr_row_source 
                                fr_device_run *run, fr_staged *staged, fr_device_fault *fault)
 {
     size_t size_bytes = (size_t)fr_write_down_bytes(entry);
-    if (entry->mapped && !fr_device_run_reads(run, fr_write_down_mapped(entry), fault))
+    if (entry->mapped &&
+        !fr_device_run_reads(run, fr_write_down_mapped(entry), FR_USE_MAPPED_TO_HOST, fault))
         return false;
     uint64_t from = fr_write_down_together(entry, rows, run, size_bytes, fault);
     return from != 0 && fr_device_run_download(run, staged->memory, from, size_bytes, fault) &&

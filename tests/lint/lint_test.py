@@ -170,6 +170,27 @@ class LintTest(unittest.TestCase):
         self.assert_caught(table('"CELL_NO_FENCE", "//runtime:stage.c"'), where, "runtime/stage.c does not look")
         self.assert_caught(table('"CELL_NO_FENCE", "//scheduler:gone.c"'), where, "is not a file of this tree")
 
+    def test_waits(self):
+        def tree(row, reasons="FR_WAIT_A,\n", calls=""):
+            return {
+                "docs/device-waits.md": "| wait | left out by | caught by |\n%s\n" % row,
+                "runtime/device/wait_for.h": "typedef enum fr_wait_reason {\n    %s} fr_wait_reason;\n" % reasons,
+                "runtime/device/run.h": "",
+                "runtime/x.c": "#ifdef FR_MUTATE_NO_WAIT\n#endif\nstatic void fr_x(void)\n{\n%s}\n" % calls,
+                "tests/mutations/BUILD.bazel": '    mutant("NO_WAIT", "//runtime:x.c", "//tests/unit:cell_test", only = "*A*", '
+                                               'value = "FR_WAIT_A"),\n',
+            }
+
+        row, call = "| it | `NO_WAIT` `FR_WAIT_A` | `unit/cell_test` `*A*` |", "    fr_fence_when_over(a, b);\n"
+        where = "docs/device-waits.md:2"
+        self.assertEqual(self.lint(tree(row)), [])
+        self.assertEqual(self.lint(tree(row.replace("it", "it, fr_x", 1), calls=call)), [])
+        self.assert_caught(tree(row.replace("NO_WAIT", "GONE")), where, "no mutation GONE FR_WAIT_A")
+        self.assert_caught(tree(row.replace("*A*", "*B*")), where, "caught by unit/cell_test *A*")
+        self.assert_caught(tree(row, "FR_WAIT_A,\n    FR_WAIT_B,\n"), "runtime/device/wait_for.h:3", "FR_WAIT_B is not in")
+        self.assert_caught(tree(row, calls=call), "runtime/x.c:5", "fr_x waits for a device")
+        self.assert_caught(tree(row.replace("it", "it, fr_x", 1)), where, "fr_x waits for nothing")
+
     def test_rules(self):
         def tree(reasons, *names):
             rest = ["R%d" % n for n in range(4, 186)] + ["L%d" % n for n in range(1, 12)] + ["D%d" % n for n in range(1, 27)]

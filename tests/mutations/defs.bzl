@@ -8,7 +8,7 @@ the files that use it are, and the C files of the test.
 load("//tests/variants:defs.bzl", "VARIANTS", "fr_test_c_files")
 load("//tools:flags.bzl", "C_COPTS", "TEST_BODY_COPTS")
 
-def mutant(name, file, test, only = "", variant = "", bound_s = 90, users = [], deps = []):
+def mutant(name, file, test, only = "", variant = "", bound_s = 90, users = [], deps = [], value = ""):
     """One row of the table.
 
     Args:
@@ -22,10 +22,11 @@ def mutant(name, file, test, only = "", variant = "", bound_s = 90, users = [], 
         the test takes no time without it.
       users: of a header, the source files of the library that show its bug in the test.
       deps: of the test, beyond the library and //tests/support.
+      value: of the flag, where one flag stands for several bugs.
     """
     if not variant:
         variant = "systematic" if test.startswith("//tests/systematic:") else "small"
-    return struct(name = name, file = file, test = test, only = only, variant = variant, bound_s = bound_s, users = users, deps = deps)
+    return struct(name = name, file = file, test = test, only = only, variant = variant, bound_s = bound_s, users = users, deps = deps, value = value)
 
 def _is_systematic(m):
     return m.variant == "systematic" and m.test.startswith("//tests/systematic:")
@@ -88,10 +89,11 @@ def mutation_tests(mutants):
                 _program("unmutated_" + body + "_program", files[body] + [library] + m.deps, m.variant)
         filters[body].append(m.only or "*")
 
-        name = m.name.lower() + ("" if m.variant == "small" else "_" + m.variant)
+        name = "_".join([m.name.lower()] + ([m.value.lower()] if m.value else []))
+        name += ("" if m.variant == "small" else "_" + m.variant)
 
         # A mutation may leave something unused.
-        copts = ["-DFR_MUTATE_" + m.name, "-Wno-unused"]
+        copts = ["-DFR_MUTATE_" + m.name + ("=" + m.value if m.value else ""), "-Wno-unused"]
         is_header = m.file.endswith(".h")
         deps = _test_files(name + "_test", m.test, m.variant, copts) if is_header else files[body]
         sources = m.users if is_header else [m.file]

@@ -102,19 +102,27 @@ TEST_P(PlacementClient, WithoutAPlacementNoDeviceIsUsed)
 TEST_P(PlacementClient, DestroyWaitsForDeviceWork)
 {
     for (bool sealed : {false, true}) {
-        client::Stage stage(1);
-        ovstage_query_handle_t query = stage.query(3);
-        ovx_token_t attribute = stage.token("values");
-        fr_cu_stream producer = Stream("producer");
-        fr_cu_event written = Event();
+        client::Stage stage(0);
+        fr_cu_stream producer = Stream("held producer");
         fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
-        ovstage_placement_t placement = Place(nullptr, written);
+        ovstage_placement_t placement = Place(nullptr, Event());
+        fr_sim_hold(producer, true);
         Produce(producer, data, 3, 1);
-        stage.finish(Write(stage, query, attribute, 1, data, 3, {Handle(producer), 0}, &placement));
+        stage.finish(Write(stage, stage.query(3), stage.token("values"), 1, data, 3,
+                           {Handle(producer), 0}, &placement));
         if (sealed)
             stage.finish(stage.seal(1));
-        stage.destroy();
-        FR_SIM_OK(cu->cuEventSynchronize(written));
+        std::atomic<bool> destroyed = false;
+        const uint64_t looks = fr_sim_calls("cuEventQuery");
+        std::thread destroys([&] {
+            stage.destroy();
+            destroyed = true;
+        });
+        while (!destroyed && fr_sim_calls("cuEventQuery") < looks + 50) // it looks, and waits
+            std::this_thread::yield();
+        EXPECT_FALSE(destroyed);
+        fr_sim_hold(producer, false);
+        destroys.join();
     }
 }
 
@@ -342,38 +350,6 @@ TEST_P(StreamNames, APerThreadStreamIsTheCallersAlone)
     fr_sim_hold(held, false);
     over.set_value();
     other.join();
-}
-
-// A consumer in the legacy default stream, which no stream of ours waits for by itself, nor it for
-// them: the read's event is recorded there, and what it waits for is waited for there.
-TEST_P(StreamNames, AConsumerInTheLegacyDefaultStream)
-{
-    client::Stage stage(2);
-    ovstage_query_handle_t query = stage.query(3);
-    ovx_token_t attribute = stage.token("values");
-    fr_cu_stream producer = Stream("producer");
-    fr_cu_event written = Event(), readable = Event();
-    fr_cu_device_ptr sum = Memory(sizeof(float), "sum");
-    ovstage_placement_t writing = Place(nullptr, written),
-                        reading = Place(FR_CU_STREAM_LEGACY, readable);
-    for (uint64_t ordinal = 1; ordinal <= 3; ordinal++) {
-        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
-        auto first = static_cast<float>(10 * ordinal);
-        Produce(producer, data, 3, first);
-        stage.finish(
-            Write(stage, query, attribute, ordinal, data, 3, {Handle(producer), 0}, &writing));
-        stage.finish(stage.seal(ordinal));
-        ovstage_read_handle_t read = 0;
-        stage.finish(Read(stage, query, attribute, ordinal, &reading, &read));
-        ovstage_read_group_t group = {};
-        ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
-                  OVSTAGE_OK);
-        Sum(FR_CU_STREAM_LEGACY, reinterpret_cast<fr_cu_device_ptr>(group.data.tensors[0].data), 3,
-            sum);
-        EXPECT_EQ(Value(FR_CU_STREAM_LEGACY, sum), 3 * first + 3);
-        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
-        stage.finish(ovstage_release_read(stage.instance, read));
-    }
 }
 
 // A client captures a graph, in the mode that forbids the most to others, while a frame goes

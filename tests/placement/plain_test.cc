@@ -461,18 +461,21 @@ TEST_P(HostRows, AreMapped)
 // What destroy drops is not the client's again, nor anybody's, before the device is done (D20).
 TEST_P(HostRows, DestroyWaitsForTheirDevice)
 {
+    static float *rows, seen;
     client::Stage stage(0);
-    ovstage_query_handle_t query = stage.query(3);
     fr_cu_stream producer = Stream("producer");
-    fr_cu_event produced = Event();
-    DLTensor tensor = OnHost();
     Bring(producer, pinned, 5);
-    FR_SIM_OK(cu->cuEventRecord(produced, producer));
+    rows = pinned;
+    seen = 0;
+    ManagedSource source(
+        0, [](DLManagedTensorVersioned *) { seen = rows[2]; }, Handle(producer));
+    source.managed.dl_tensor.device = {kDLCPU, 0};
+    source.managed.dl_tensor.data = pinned;
     ovstage_enqueue_result_t sent =
-        PlainWrite(stage, query, stage.token("values"), 1, Data(tensor, {0, Handle(produced)}));
+        PlainWrite(stage, stage.query(3), stage.token("values"), 1, source.data);
     ASSERT_EQ(sent.status, OVSTAGE_OK) << client::last_error();
     stage.destroy();
-    EXPECT_EQ(pinned[2], 7);
+    EXPECT_EQ(seen, 7);
 }
 
 PLACEMENT_ORDERS(HostRows);

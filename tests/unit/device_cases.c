@@ -270,7 +270,7 @@ const char *device_case_writes_wait_for_all(void)
     WANT(fr_fence_record(dep, (fr_device_stream){opened->device, 49}, NULL, &fault));
     uint32_t from = fake_backend_call_count();
     WANT(fr_device_run_begin(&run, opened, 77, 1, dep, &fault));
-    WANT(fr_device_run_writes(&run, placed, &fault));
+    WANT(fr_device_run_writes(&run, placed, FR_USE_TARGET, &fault));
     WANT(fr_device_run_copy(&run, placed->address, (uint64_t)(uintptr_t)source, sizeof(source),
                             &fault));
     WANT(fr_device_run_record(&run, &fault));
@@ -406,7 +406,7 @@ const char *device_case_a_dead_device_loses(void)
     begin();
     fr_placed *placed = fr_placed_make(opened, sizeof(source), &fault);
     WANT(fr_device_run_begin(&run, opened, 0, 1, NULL, &fault));
-    WANT(fr_device_run_writes(&run, placed, &fault));
+    WANT(fr_device_run_writes(&run, placed, FR_USE_TARGET, &fault));
     WANT(fr_device_run_copy(&run, placed->address, (uint64_t)(uintptr_t)source, sizeof(source),
                             &fault));
     WANT(fr_device_run_record(&run, &fault));
@@ -434,7 +434,7 @@ static bool write_once(fr_placed **out)
     fr_captured_release(&captured);
     if (!done)
         return false;
-    done = fr_device_run_writes(&run, *out, &fault) &&
+    done = fr_device_run_writes(&run, *out, FR_USE_TARGET, &fault) &&
            fr_device_run_copy(&run, (*out)->address, (uint64_t)(uintptr_t)source, sizeof(source),
                               &fault) &&
            fr_device_run_record(&run, &fault) && fr_device_run_available(&run, 5000, &fault);

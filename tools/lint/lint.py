@@ -13,6 +13,7 @@ import layout
 import mutations
 import rules
 import source
+import waits
 import words
 
 CHECKS = {
@@ -26,6 +27,7 @@ CHECKS = {
     "calls": words.check_calls,
     "tests": words.check_tests,
     "mutations": mutations.check_mutations,
+    "waits": waits.check_waits,
     "rules": rules.check_rules,
     "format": formatting.check_format,
 }

@@ -133,8 +133,13 @@ TEST_P(MapArrays, WaitForWhatFillsThem)
                 ovstage_unmap_attribute(stage.instance, map, {Handle(producer), 0});
             for (uint32_t look = 0; look < 4 && (on_host || !with_event); look++)
                 EXPECT_FALSE(IsDone(stage, commit));
-            if (!on_host && with_event)
+            if (!on_host && with_event) {
                 stage.finish(commit);
+                EXPECT_FALSE(fr_sim_drain());
+                EXPECT_EQ(
+                    cu->cuEventQuery(reinterpret_cast<fr_cu_event>(placement.availability_event)),
+                    (fr_cu_result)FR_CU_ERROR_NOT_READY);
+            }
             fr_sim_hold(producer, false);
             if (on_host || !with_event)
                 stage.finish(commit);

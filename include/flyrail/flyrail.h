@@ -139,7 +139,7 @@ typedef struct flyrail_statistics_t {
     uint64_t pending_bytes; /* counts against pending_limit_bytes */
     uint64_t history_bytes; /* counts against history_limit_bytes */
     uint64_t cache_bytes;   /* counts against cache_limit_bytes */
-    uint64_t pooled_bytes;  /* kept for re-use */
+    uint64_t pooled_bytes;  /* of the host, kept for re-use */
     uint64_t table_bytes;   /* the store's tables, and what filters keep */
     uint64_t op_bytes;      /* op records and the table of ids */
     uint64_t folds_in_place, folds_with_spare, folds_with_copy, heads_replaced; /* counts */
@@ -149,8 +149,11 @@ typedef struct flyrail_statistics_t {
     uint64_t heap_allocations; /* calls of the allocator */
     uint64_t membership_bytes; /* part of table_bytes: which keys the last seals changed (L6) */
     uint64_t snapshots_open;
-    uint64_t ops_parked; /* pending, and neither run nor to be run, since a device has to do
-                            something first: flyrail_explain says what */
+    /* Of ops_pending, those that have given their thread up until a device has done something: a
+     * stream is free, rows have come to the host, tensors of a write without an event are read. Not
+     * those whose work the device has already, and which wait for its end alone. flyrail_explain
+     * says what. */
+    uint64_t ops_parked;
 } flyrail_statistics_t;
 
 /* Fills *out, whose struct_size must be set. Looks at counters only: cheap, never waits. */

@@ -45,9 +45,10 @@ typedef struct {
 
 /* Keeps the prims that every one of the attributes has, leaves the others out.
  * A pure function of its arguments: it knows no instance and may be called from any thread (R185).
- * 0 on success. Anything else is an error, ovstage_get_last_error has the text, and *out is empty.
- * The result borrows from the request's groups: keep them until ovalign_release, which is always
- * due after a success. */
+ * 0 on success. Anything else is an error, ovstage_get_last_error has the text, and *out is empty:
+ * NOT_SUPPORTED for groups on a device and for OVALIGN_DEVICE_CUDA, INVALID_ARGUMENT,
+ * OUT_OF_MEMORY. The result borrows from the request's groups: keep them until ovalign_release,
+ * which is always due after a success. */
 OVSTAGE_EXPORT int ovalign_align(const ovalign_request_t *request, ovalign_result_t *out);
 
 /* Frees what ovalign_align made and empties *result. NULL and an empty result are fine. */

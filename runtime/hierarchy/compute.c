@@ -75,7 +75,7 @@ static fr_run_result fr_compute_run(fr_op *op, const fr_run_context *context)
     (void)context;
     if (payload->model != OVSTAGE_HIERARCHY_COMPUTATION_MODEL_CPU_INCREMENTAL) {
         fr_op_fail(op, OVSTAGE_ERROR_NOT_SUPPORTED,
-                   "hierarchy computation model %d needs a GPU, which this library does not use",
+                   "hierarchy computation model %d needs a GPU: not supported by this library",
                    (int)payload->model);
         return FR_RUN_DONE;
     }

@@ -175,7 +175,9 @@ struct ovstage_vtable_t {
                                             ovstage_timeout_ns_t timeout,
                                             ovstage_read_group_t *out);
 
-    /* Gives a group back, from any thread, in any order (R66). Only read_group_id is looked at. */
+    /* Gives a group back, from any thread, in any order (R66). Only read_group_id is looked at. Of
+     * a group on a device: when the client's own work that reads it is done, of which the stage
+     * knows nothing. */
     ovstage_api_status_t (*release_group)(ovstage_context_t *context,
                                           const ovstage_read_group_t *group);
 
@@ -195,9 +197,10 @@ struct ovstage_vtable_t {
 
     /* Opens buffers to fill in place, at one ordinal; what they hold is committed by unmap_group
      * and unmap_attribute (R117, D16). They do not begin with the current values, so every row has
-     * to be filled (R121). element_sizes: for an array column element_count = prim
-     * count lengths in elements; NULL and 0 for a fixed one (R120). A new attribute needs
-     * desc->dtype (R118). WRITE_FLOOR_VIOLATION, PRIM_NOT_FOUND, INVALID_ARGUMENT as writes. */
+     * to be filled (R121); on a device they are cleared, for which fetch_map_next waits.
+     * element_sizes: for an array column element_count = prim count lengths in elements; NULL and 0
+     * for a fixed one (R120). A new attribute needs desc->dtype (R118). WRITE_FLOOR_VIOLATION,
+     * PRIM_NOT_FOUND, INVALID_ARGUMENT as writes. */
     ovstage_enqueue_result_t (*map_attribute)(ovstage_context_t *context,
                                               ovstage_query_handle_t query,
                                               const ovstage_map_desc_t *desc,

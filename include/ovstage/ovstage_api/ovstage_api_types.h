@@ -183,7 +183,8 @@ typedef enum {
  * that takes them, so that the event may be recorded again at once (D21). {0, 0} for host memory.
  * Both given: both are waited for. */
 typedef struct {
-    uintptr_t stream;     /* 0 none, 1 the default stream, else a cudaStream_t: its queued work is
+    uintptr_t stream;     /* 0 none (the default stream is not 0 here), 1 the legacy default stream,
+                             2 the calling thread's own, else a cudaStream_t: its queued work is
                              waited for (R102) */
     uintptr_t wait_event; /* 0 none, else a cudaEvent_t */
 } ovstage_cuda_sync_t;
@@ -216,6 +217,7 @@ typedef struct {
     uint32_t count;            /* logical elements; equals prims.count in value groups (D5) */
     const uint32_t *index_map; /* count rows, or NULL */
     ovstage_mask_t mask; /* NULL in what the stage hands out; never together with index_map (R76) */
+    /* {0, 0} in what the stage hands out: a placement's event tells. */
     ovstage_cuda_sync_t cuda_sync;
 } ovstage_data_t;
 
@@ -323,7 +325,8 @@ typedef struct {
  * each other, and either needs a count (R96).
  *
  * Lifetime: what the struct points to is copied inside the call. Only the payload of client tensors
- * must live until the op completes (D9). Managed tensors belong to the stage from the call's entry
+ * must live until the op completes (D9); on a device, with a placement's availability_event, until
+ * that event is done as well (L9). Managed tensors belong to the stage from the call's entry
  * on, also if it refuses: each is deleted exactly once (R88); it may be taken over without a copy
  * (D10). */
 typedef struct {

@@ -4,8 +4,14 @@
  *
  * Three things are apart (R177): the payload's cuda_sync says what must be done before the source
  * is read; device and stream say where the device work goes (for a read: where the payload must
- * be); availability_event is the caller's event, recorded after the stage submitted that work.
- * Streams and events belong to the caller.
+ * be); availability_event is the caller's event, recorded after the stage submitted that work. Of
+ * the first write that is applied to a column, device also says where the column lies from then on
+ * (ours).
+ *
+ * Streams and events belong to the caller. Those of a placement must be there until wait_op has
+ * reported the op; of a read, until its last group was fetched; of a session, until its commits
+ * were reported. Those of a cuda_sync only during the call. The op's work comes behind what the
+ * placement's stream has when the op runs.
  *
  * When the event has been recorded: for a write and a commit, once wait_op has reported the op; for
  * a read, once a group was fetched, and it covers all of the read's groups (R178, L9). Waiting on
@@ -26,8 +32,8 @@ extern "C" {
 
 typedef struct {
     DLDevice device;  /* kDLCUDA and its index, or kDLCPU for host memory */
-    uintptr_t stream; /* 0 the stage's own stream on that device, 1 the legacy default stream, else
-                         a cudaStream_t; 2 is refused */
+    uintptr_t stream; /* 0 the stage's own stream on that device (the default stream is not 0 here),
+                         1 the legacy default stream, else a cudaStream_t; 2 is refused */
     uintptr_t availability_event; /* 0 none, else a cudaEvent_t */
 } ovstage_placement_t;
 
@@ -38,8 +44,11 @@ typedef struct {
 
 /* Arguments and statuses as the slots of the same names in ovstage_vtable_t. placement: copied;
  * NULL is the plain call (R176). It covers the whole operation. A bad device, stream or event:
- * INVALID_ARGUMENT. So is a payload that fits no number of prims, over a query that is not ready
- * (ours); what hangs on how many there are is found out when the operation runs. */
+ * INVALID_ARGUMENT; on the host any stream or event: NOT_SUPPORTED. A payload's memory on a device
+ * may be used again when the availability_event, as the op has recorded it, is done; without one,
+ * when the op is complete (L9). Over a query that is not ready a payload that fits no number of
+ * prims is refused with INVALID_ARGUMENT (ours); what hangs on how many there are is found out when
+ * the operation runs. */
 typedef struct {
     uint32_t version;    /* OVSTAGE_PLACEMENT_EXTENSION_VERSION */
     uint32_t table_size; /* bytes of this struct as the library knows it */

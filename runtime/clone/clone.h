@@ -9,9 +9,9 @@
  * element by element, as the ops accepted before leave it at the ordinal. The op waits for those of
  * them that are pending at or below its ordinal, and holds back what is accepted later in lanes
  * below its own: that changes the source only. Fixed rows are copied, those of a device there;
- * arrays share the source's
- * payloads. Only rows with paths that point into the subtree get elements of their own, in which
- * each path is that of the copy, whether a prim exists there or not. Paths to elsewhere stay.
+ * arrays share the source's payloads. Only rows with paths that point into the subtree get elements
+ * of their own, in which each path is that of the copy, whether a prim exists there or not. Paths
+ * to elsewhere stay.
  *
  * What it is judged by, in this order, told through wait_op; nothing is made then:
  *   WRITE_FLOOR_VIOLATION  the ordinal is not above the floor that all attributes have
@@ -20,6 +20,8 @@
  *   INVALID_ARGUMENT       a copy's path would be longer than paths may be
  *   PRIM_NOT_FOUND         a prim that it would make exists already, or is made by two of its
  *                          copies. Prims below a target that it would not make do no harm.
+ *   NOT_SUPPORTED          rows on a device, beside other new keys of their column
+ *   OP_FAILED              a device has failed
  *   OUT_OF_MEMORY
  *
  * Targets: a path named twice, the root, and a text that stands for no path are refused at once,

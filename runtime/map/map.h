@@ -10,12 +10,14 @@
  * other session knows of it (L2). A commit is an ordinary write at the session's ordinal, accepted
  * and judged when it is submitted, whose rows are the buffer; where they make up a whole version,
  * it becomes the payload without a copy. Rows of arrays are slices of one payload, however they are
- * committed: no element is copied.
+ * committed: no element is copied where the column lies with the buffer.
  *
  * On a device (map_device.c) the buffer is cleared there, and a fetch waits for that on the host:
  * the client's streams know nothing of ours. What the client has put into its streams by the commit
  * is captured in the call of that, as a write's producer is, and counts as the last write of the
- * buffer from then on, whatever becomes of the commit: so its memory is nobody else's before.
+ * buffer from then on, whatever becomes of the commit: so its memory is nobody else's before. When
+ * the device has failed for good, unmap_attribute ends the session all the same, and its op fails
+ * if something was fetched.
  *
  * Threads: every function from any thread. Which of several fetches, commits and ends comes first
  * is decided under the admission lock.

@@ -23,6 +23,7 @@ typedef struct fr_unmapping {
     bool was_live;                       /* that admit found */
     fr_map_phase phase;                  /* the same */
     bool took_handle;                    /* whose reference is the caller's now */
+    bool is_lost;                        /* what was fetched: its device is dead */
     uint64_t refused_floor;
 } fr_unmapping;
 
@@ -265,6 +266,7 @@ static ovstage_enqueue_result_t fr_unmap_commit(fr_unmapping *unmapping)
 typedef struct fr_unmap_op {
     fr_map *map;        /* one reference */
     fr_nothing nothing; /* of a session on a device */
+    bool is_lost;       /* with what was fetched */
 } fr_unmap_op;
 
 _Static_assert(sizeof(fr_unmap_op) <= FR_OP_PAYLOAD_BYTES, "fits the record");
@@ -277,6 +279,9 @@ static fr_run_result fr_unmap_op_run(fr_op *op, const fr_run_context *context)
     (void)context;
     if (payload->map->status != OVSTAGE_OK) /* when the map's id was released: see submission */
         fr_op_fail(op, payload->map->status, "%s", payload->map->text);
+    if (payload->is_lost)
+        fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED, "what was mapped on CUDA device %d is lost: %s",
+                   (int)payload->map->device->place, fr_opened_death(payload->map->device));
     fr_nothing_make_available(op, &payload->nothing);
     return FR_RUN_DONE;
 }
@@ -305,9 +310,8 @@ static ovstage_api_status_t fr_unmap_admit_end(fr_submission *submission, void *
         return OVSTAGE_ERROR_INVALID_HANDLE;
     submission->behind_id = fr_available_last(payload->nothing.turn);
     bool records = payload->nothing.turn != NULL; /* which a commit has done meanwhile */
-    return unmapping->phase == FR_MAP_FETCHED || (records && unmapping->phase != FR_MAP_OPEN)
-               ? FR_MAP_OVERTAKEN
-               : OVSTAGE_OK;
+    bool commits = unmapping->phase == FR_MAP_FETCHED && !payload->is_lost;
+    return commits || (records && unmapping->phase != FR_MAP_OPEN) ? FR_MAP_OVERTAKEN : OVSTAGE_OK;
 }
 
 static void fr_unmap_accepted_end(fr_submission *submission, uint64_t id, void *user)
@@ -340,8 +344,13 @@ static ovstage_api_status_t fr_unmap_await_nothing(fr_unmapping *unmapping, fr_n
                                      .stream = map->stream,
                                      .sync = unmapping->sync};
         uintptr_t event = fr_unmap_phase(map) == FR_MAP_OPEN ? map->available : 0;
-        ovstage_api_status_t status = fr_nothing_open(nothing, map->device, map->stream, event,
+        /* After a commit the stream may be gone. */
+        uintptr_t stream = event != 0 ? map->stream : 0;
+        ovstage_api_status_t status = fr_nothing_open(nothing, map->device, stream, event,
                                                       fr_unmap_capture_nothing, unmapping);
+        /* A session of a dead device ends too: its op says what was not recorded. */
+        if (status == OVSTAGE_ERROR_OP_FAILED && fr_opened_is_dead(map->device))
+            status = OVSTAGE_OK;
         if (status == OVSTAGE_OK && !fr_nothing_report(nothing, map->stage->graph, &told, report))
             status =
                 fr_error_set(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
@@ -397,7 +406,7 @@ static ovstage_enqueue_result_t fr_unmap_nothing(fr_unmapping *unmapping)
     if (!op)
         return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
     fr_unmap_op *payload = fr_op_payload(op);
-    *payload = (fr_unmap_op){.map = map};
+    *payload = (fr_unmap_op){.map = map, .is_lost = unmapping->is_lost};
     fr_map_ref(map);
     ovstage_enqueue_result_t result = fr_unmap_submit_nothing(unmapping, op);
     if (result.status != OVSTAGE_OK) {
@@ -482,9 +491,11 @@ ovstage_enqueue_result_t fr_map_unmap(fr_stage *stage, ovstage_map_handle_t hand
     }
     fr_unmapping unmapping = {.map = map, .handle = handle, .sync = sync, .ends = true};
     ovstage_enqueue_result_t result;
-    do
-        result = fr_unmap_phase(map) == FR_MAP_FETCHED ? fr_unmap_commit(&unmapping)
-                                                       : fr_unmap_nothing(&unmapping);
-    while (result.status == FR_MAP_OVERTAKEN);
+    do {
+        bool commits = fr_unmap_phase(map) == FR_MAP_FETCHED;
+        unmapping.is_lost = commits && map->device && fr_opened_is_dead(map->device);
+        result = commits && !unmapping.is_lost ? fr_unmap_commit(&unmapping)
+                                               : fr_unmap_nothing(&unmapping);
+    } while (result.status == FR_MAP_OVERTAKEN);
     return fr_unmap_done(&unmapping, result);
 }

@@ -219,7 +219,7 @@ static bool fr_archive_has(const fr_archive *archive, const fr_archive_row *row,
 
 /* How values come in. */
 typedef struct fr_archive_entering {
-    bool saves; /* whatever anybody waits for */
+    bool saves; /* in addition to what the rows have */
     uint64_t moment;
 } fr_archive_entering;
 
@@ -280,16 +280,14 @@ static bool fr_archive_copy_elements(fr_store *store, const fr_segment *segment,
 
 /* With the segment's lock held: the place of a value that becomes its row's newest.
  * FR_ROW_SET_NONE: somebody waits for the one that it would displace. */
-static uint32_t fr_archive_link(fr_store *store, fr_archive *archive, const fr_archive_row *row,
-                                const fr_archiving *value, const fr_archive_entering *entering)
+static uint32_t fr_archive_link(const fr_store *store, fr_archive *archive,
+                                const fr_archive_row *row, const fr_archiving *value,
+                                const fr_archive_entering *entering)
 {
     uint32_t at = row->oldest, newest = row->newest;
-    bool displaces = row->oldest && row->count >= store->config.history_versions;
-    bool waited = displaces && (archive->entries[at - 1].until > entering->moment ||
-                                archive->entries[at - 1].until > fr_moments_seen(&store->moments));
-    if (!displaces || (waited && entering->saves)) {
+    if (row->count < store->config.history_versions || entering->saves) {
         at = ++archive->count;
-    } else if (waited) {
+    } else if (archive->entries[at - 1].until > fr_moments_seen(&store->moments)) {
         return FR_ROW_SET_NONE;
     } else {
         if (row->before_oldest)
@@ -367,10 +365,9 @@ bool fr_archive_enter(fr_store *store, fr_segment *segment, const fr_archiving *
     return fr_archive_take(store, segment, some, count, &entering);
 }
 
-bool fr_archive_save(fr_store *store, fr_segment *segment, const fr_archiving *some, uint32_t count,
-                     uint64_t moment)
+bool fr_archive_save(fr_store *store, fr_segment *segment, const fr_archiving *some, uint32_t count)
 {
-    fr_archive_entering entering = {.saves = true, .moment = moment};
+    fr_archive_entering entering = {.saves = true};
     return fr_archive_take(store, segment, some, count, &entering);
 }
 
@@ -399,6 +396,18 @@ void fr_archive_withdraw(fr_segment *segment, uint32_t row, uint64_t ordinal)
         entry->until = ordinal;
 }
 
+void fr_archive_settle(const fr_store *store, fr_segment *segment, uint32_t row, uint64_t moment)
+{
+    fr_archive *archive = segment->archive;
+    fr_archive_row found = fr_archive_row_of(archive, row);
+    while (found.before_oldest && found.count > store->config.history_versions &&
+           archive->entries[found.oldest - 1].until <= moment &&
+           archive->entries[found.oldest - 1].until <= fr_moments_seen(&store->moments)) {
+        archive->entries[found.before_oldest - 1].older = 0;
+        found = fr_archive_row_of(archive, row);
+    }
+}
+
 void fr_archive_drop(fr_store *store, fr_segment *segment, uint64_t until)
 {
     if (segment->archive)
@@ -410,7 +419,7 @@ uint64_t fr_archive_oldest(const fr_segment *segment)
     const fr_archive *archive = segment->archive;
     uint64_t lowest = UINT64_MAX;
     for (uint32_t e = 0; archive && e < archive->count; e++)
-        if (archive->entries[e].until < lowest)
+        if (archive->entries[e].until < lowest && archive->entries[e].until > 0)
             lowest = archive->entries[e].until;
     return lowest;
 }
@@ -418,14 +427,16 @@ uint64_t fr_archive_oldest(const fr_segment *segment)
 bool fr_archive_shorten(fr_store *store, fr_segment *segment, uint64_t moment)
 {
     const fr_archive *archive = segment->archive;
-    uint64_t lowest = fr_archive_oldest(segment), highest = 0, last = 0, stay = 0;
+    uint64_t lowest = UINT64_MAX, highest = 0, last = 0, stay = 0;
     for (uint32_t e = 0; archive && e < archive->count; e++) {
         uint64_t until = archive->entries[e].until;
         last = until > last ? until : last;
-        if (until <= moment && until > highest)
-            highest = until;
+        if (until > moment)
+            continue;
+        lowest = until < lowest ? until : lowest;
+        highest = until > highest ? until : highest;
     }
-    if (highest == 0)
+    if (lowest == UINT64_MAX)
         return false;
     uint64_t above = lowest + (highest - lowest) / 2;
     for (uint32_t e = 0; e < archive->count; e++)

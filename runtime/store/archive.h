@@ -8,9 +8,9 @@
  *
  * Invariants: what is entered ends at or below the oldest state of the list, or is of a state that
  * was to go off it and could not, where nobody looks for it here. A row's values are
- * linked from the newest to the oldest; where somebody waited for the oldest while a derived row
- * took the place of a value, there are more than configured. The elements of an array are copied
- * when it is entered: an archived row holds on to no other row's.
+ * linked from the newest to the oldest; of a row where a derived value took the place of another
+ * there may be more than configured, as long as somebody waits for the oldest. The elements of an
+ * array are copied when it is entered: an archived row holds on to no other row's.
  *
  * Threads: seals alone change it, one at a time, under the segment's lock, which readers hold; a
  * larger one is made beside it and put in its place. Progress: nothing is allocated under that
@@ -59,10 +59,10 @@ typedef struct fr_archiving {
  */
 bool fr_archive_enter(fr_store *store, fr_segment *segment, const fr_archiving *some,
                       uint32_t count, uint64_t moment);
-/* The same, but what would have to go stays if it ends above `moment`. False without memory: none
- * is entered. */
-bool fr_archive_save(fr_store *store, fr_segment *segment, const fr_archiving *some, uint32_t count,
-                     uint64_t moment);
+/* The same, beside all that the rows have, until they are settled. False without memory: none is.
+ */
+bool fr_archive_save(fr_store *store, fr_segment *segment, const fr_archiving *some,
+                     uint32_t count);
 /* The older part of what ends at or below `moment` goes, about half of the time that it covers.
  * False: there is none. */
 bool fr_archive_shorten(fr_store *store, fr_segment *segment, uint64_t moment);
@@ -77,6 +77,9 @@ void fr_archive_destroy(const fr_allocator *allocator, fr_buffers *buffers, fr_a
 /* During a seal: the row gets another value at an ordinal that is on the list. What was entered of
  * states there is not so any more, and will be entered again. */
 void fr_archive_withdraw(fr_segment *segment, uint32_t row, uint64_t ordinal);
+/* The same: of what the row has, the oldest above the configured number that ends at or below
+ * `moment`, and that nobody waits for, is not its any more. */
+void fr_archive_settle(const fr_store *store, fr_segment *segment, uint32_t row, uint64_t moment);
 /* The row's value at an ordinal; NULL: it is not in. *left goes down by the steps that it took. */
 const fr_archived *fr_archive_find(const fr_segment *segment, uint32_t row, uint64_t ordinal,
                                    uint32_t *left);

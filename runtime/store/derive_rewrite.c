@@ -76,8 +76,8 @@ static bool fr_rewrite_save(fr_store *store, const fr_derive_piece *piece, const
     fr_segment *segment = piece->segment;
     const fr_version *base = rewrite->base;
     fr_archiving some[FR_ARCHIVE_SOME];
-    const uint64_t ordinal = rewrite->ordinal, moment = fr_history_moment(store);
-    bool is_kept = store->config.history_versions > 0 || moment < ordinal;
+    const uint64_t ordinal = rewrite->ordinal;
+    bool is_kept = store->config.history_versions > 0 || fr_history_moment(store) < ordinal;
     bool is_last = base->ordinal == ordinal && base == segment->oldest && base->since && is_kept;
 #ifdef FR_MUTATE_REWRITE_SAVES_NOTHING
     is_last = false;
@@ -94,7 +94,7 @@ static bool fr_rewrite_save(fr_store *store, const fr_derive_piece *piece, const
                                            .place = row};
         if (count < FR_ARCHIVE_SOME && k + 1 < piece->count)
             continue;
-        enough = count == 0 || fr_archive_save(store, segment, some, count, moment);
+        enough = count == 0 || fr_archive_save(store, segment, some, count);
         count = 0;
     }
     return enough;
@@ -301,10 +301,13 @@ void fr_rewrite_commit(fr_store *store, fr_derive_piece *piece)
     fr_rewrite *rewrite = piece->rewrite;
     fr_segment *segment = piece->segment;
     fr_change *logged = NULL;
+    uint64_t moment = fr_history_moment(store);
     fr_mutex_lock(&segment->lock);
     segment->superseding = (fr_superseding){0};
-    for (uint32_t k = 0; k < piece->count; k++)
+    for (uint32_t k = 0; k < piece->count; k++) {
         fr_archive_withdraw(segment, fr_derive_row(piece, k), rewrite->ordinal);
+        fr_archive_settle(store, segment, fr_derive_row(piece, k), moment);
+    }
     if (rewrite->change)
         fr_rewrite_account(piece);
     for (uint32_t s = 0; s < rewrite->count; s++)

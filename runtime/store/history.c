@@ -441,7 +441,7 @@ static bool fr_history_drop_spare(fr_store *store, fr_segment *segment)
 /* What is off the list: the oldest of it goes. */
 static bool fr_history_shorten(fr_store *store, fr_segment *segment, uint64_t moment)
 {
-    if (fr_whole_oldest(segment) <= fr_archive_oldest(segment))
+    if (segment->whole && fr_whole_oldest(segment) <= fr_archive_oldest(segment))
         return fr_whole_drop(store, segment, moment);
     return fr_archive_shorten(store, segment, moment);
 }

@@ -31,7 +31,8 @@ static bool fr_write_found_none(const fr_query *query)
  * long as that lies nowhere, there. */
 static bool fr_write_find_device(fr_write_call *call)
 {
-    bool looks = call->pending ? !fr_write_found_none(call->query) : call->elements > 0; /* R101 */
+    bool looks =
+        call->asks_query ? !fr_write_found_none(call->query) : call->elements > 0; /* R101 */
     for (uint32_t e = 0; e < call->count && looks; e++) {
         const DLTensor *tensor = fr_payload_tensor(&call->writes[e].data, 0);
         if (!tensor || tensor->device.device_type != kDLCUDA)
@@ -103,11 +104,10 @@ static bool fr_write_describe(const fr_write_entry *entry, fr_opened *opened,
     return is_there;
 }
 
-/* For who asks what it waits for: of several entries, the first one's. */
-static fr_device_told fr_write_tell_work(const fr_write_call *call)
+fr_device_told fr_write_tell_work(const fr_write_call *call, const char *what)
 {
     fr_device_told told = {
-        .what = "a write", .place = call->device->place, .stream = call->placement.stream};
+        .what = what, .place = call->device->place, .stream = call->placement.stream};
     for (uint32_t e = call->count; e > 0; e--)
         if (fr_sync_is_given(&call->writes[e - 1].data.cuda_sync))
             told.sync = call->writes[e - 1].data.cuda_sync;
@@ -149,7 +149,7 @@ static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fau
 {
     fr_device_write *device = fr_write_device(call->write);
     const fr_write_entry *entries = call->write->entries;
-    device->work = fr_write_tell_work(call);
+    device->work = fr_write_tell_work(call, "a write");
     bool captured = fr_write_check_stream(device, fault);
     for (uint32_t e = 0, end; e < call->count && captured; e = end) {
         fr_opened *source = call->device;
@@ -343,6 +343,13 @@ void fr_write_device_end(fr_op *op, const fr_write_op *write)
     fr_device_write *device = fr_write_device(write);
     if (device && device->available && !device->told)
         fr_write_make_available(op, device, NULL);
+    /* Nothing was written, and so nothing was put behind it; who waits may reuse the source. */
+    bool awaits = device && !device->available && !device->put && device->captured.dep;
+#ifdef FR_MUTATE_DEVICE_NONE_FORGETS_SYNC
+    awaits = false;
+#endif
+    if (awaits && !fr_op_failed(op))
+        fr_device_report_tell(device->report, device->captured.dep, &device->work);
 }
 
 /* What is asked of the placement's device, its stream and its event, comes behind what is done on

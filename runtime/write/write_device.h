@@ -64,6 +64,8 @@ ovstage_api_status_t fr_write_device_capture(fr_write_call *call);
 ovstage_api_status_t fr_write_device_capture_sync(fr_device_write *device, fr_graph *graph,
                                                   uint64_t ordinal,
                                                   const ovstage_cuda_sync_t *sync);
+/* For who asks what it waits for: of several entries, the first one's. */
+fr_device_told fr_write_tell_work(const fr_write_call *call, const char *what);
 /* Of an op that was accepted, whatever became of it. */
 void fr_write_device_end(fr_op *op, const fr_write_op *write);
 /* The same of one that was not. */

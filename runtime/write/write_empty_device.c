@@ -1,6 +1,7 @@
 /* Calls that write nothing, on a device. */
 #include "runtime/write/nothing.h"
 #include "runtime/write/write_call.h"
+#include "runtime/write/write_device.h"
 
 _Static_assert(sizeof(fr_nothing) <= FR_OP_PAYLOAD_BYTES, "fits the record");
 
@@ -93,11 +94,9 @@ static void fr_empty_write_accepted(fr_submission *submission, uint64_t id, void
 /* It goes on where there is something to record, or to wait for. */
 static ovstage_enqueue_result_t fr_empty_write_submit(fr_write_call *call, fr_op *op)
 {
-    const ovstage_placement_t *placement = &call->placement;
     fr_nothing *nothing = fr_op_payload(op);
     fr_empty_submission own = {call, nothing};
-    const fr_device_told told = {
-        .what = "a write of nothing", .place = call->device->place, .stream = placement->stream};
+    const fr_device_told told = fr_write_tell_work(call, "a write of nothing");
     fr_submission submission = {
         .op = op,
         .admit = fr_empty_write_admit,

@@ -5,8 +5,8 @@
 set -uo pipefail
 export FR_RUN_EACH_END=$(($(date +%s) + $1))
 shift
-results=$(mktemp)
-trap 'rm -f "$results"' EXIT
+results=$(mktemp) unlisted=$(mktemp)
+trap 'rm -f "$results" "$unlisted"' EXIT
 
 # one PROGRAM TEST: its line, and what it said if it failed.
 one() {
@@ -25,10 +25,12 @@ one() {
 export -f one
 
 for program in "$@"; do
-	"$program" --gtest_list_tests | awk -v program="$program" '
+	listed=$("$program" --gtest_list_tests) && [ -n "$listed" ] || echo "FAILED: $program, which lists no tests" >>"$unlisted"
+	echo "$listed" | awk -v program="$program" '
 		/^[^ ].*\.$/ { suite = $1; next }
 		/^  / { printf "%s%c%s%c", program, 0, suite $1, 0 }'
 done | xargs -0 -r -n 2 -P 4 bash -c 'one "$@"' one | tee "$results"
+tee -a "$results" <"$unlisted"
 count() {
 	grep -c "^$1: " "$results" || true
 }

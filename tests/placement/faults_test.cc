@@ -4,6 +4,7 @@
 
 #include "tests/placement/each_fails.h"
 #include "tests/support/filters.h"
+#include "tests/support/maps.h"
 
 namespace
 {
@@ -171,6 +172,50 @@ TEST_P(PlacementFaults, ADeviceThatFailsIsDeadAndTheStageIsNot)
     stage.finish(stage.write(query, other, 2, values));
     EXPECT_TRUE(Succeeds(stage, stage.seal(2)));
     EXPECT_EQ(stage.read(query, other, 2), values);
+}
+
+// Sessions of it end: opened, fetched, and committed in part.
+TEST_P(PlacementFaults, SessionsEndWithTheirDevice)
+{
+    reports_are_meant = true;
+    for (const bool with_event : {true, false}) {
+        client::Stage stage(1);
+        ovstage_query_handle_t query = stage.query(3);
+        fr_cu_event event = Event();
+        ovstage_placement_t placement = Place(nullptr, with_event ? event : nullptr);
+        const ovstage_map_desc_t desc = client::description(stage.token("values"));
+        ovstage_map_handle_t maps[3] = {};
+        ovstage_map_group_t group = {};
+        for (uint64_t k = 0; k < 3; k++) {
+            stage.finish(ovstage_map_attribute_on_device(stage.instance, query, &desc, 1 + k,
+                                                         nullptr, 0, &placement, &maps[k]));
+            if (k > 0) {
+                ASSERT_EQ(ovstage_fetch_map_next(stage.instance, maps[k], client::forever, &group),
+                          OVSTAGE_OK);
+            }
+        }
+        stage.finish(ovstage_unmap_group(stage.instance, maps[2], &group, {0, 0}));
+        fr_cu_stream last = Stream("last");
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "data");
+        EXPECT_TRUE(fr_sim_drain());
+        fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
+        Produce(last, data, 3, 1);
+        (void)fr_sim_drain();
+        const ovstage_placement_t silent = Place(nullptr, nullptr);
+        (void)Succeeds(stage, Write(stage, query, stage.token("other"), 9, data, 3,
+                                    {Handle(last), 0}, &silent)); // it is found dead
+        for (uint64_t k = 0; k < 3; k++) {
+            const ovstage_enqueue_result_t end =
+                ovstage_unmap_attribute(stage.instance, maps[k], {0, 0});
+            ASSERT_EQ(end.status, OVSTAGE_OK) << "session " << k << ": " << client::last_error();
+            EXPECT_EQ(Succeeds(stage, end), k == 2 || (k == 0 && !with_event)) << "session " << k;
+            EXPECT_EQ(ovstage_unmap_attribute(stage.instance, maps[k], {0, 0}).status,
+                      OVSTAGE_ERROR_INVALID_HANDLE);
+        }
+        stage.destroy();
+        Close();
+        Open();
+    }
 }
 
 // So do ops that are parked: lanes without a stream, and a filter whose values are not written yet.

@@ -267,11 +267,15 @@ TEST_P(MapOnDevice, ASessionThatCommitsNothing)
             stage.finish(end);
         }
     }
-    // After a commit the event is the client's again.
+    // After a commit the event is the client's again, and so is the stream.
     ovstage_map_group_t group = {};
+    fr_cu_stream gone = nullptr;
+    FR_SIM_OK(cu->cuStreamCreateWithPriority(&gone, FR_CU_STREAM_NON_BLOCKING, 0));
     ovstage_map_handle_t map =
-        Open(stage, query, stage.token("values"), 1, Place(nullptr, event), &group);
+        Open(stage, query, stage.token("values"), 1, Place(gone, event), &group);
     stage.finish(ovstage_unmap_group(stage.instance, map, &group, {0, 0}));
+    EXPECT_TRUE(fr_sim_drain());
+    FR_SIM_OK(cu->cuStreamDestroy(gone));
     fr_sim_hold(stalled, true);
     FR_SIM_OK(cu->cuEventRecord(event, stalled));
     ovstage_enqueue_result_t end = ovstage_unmap_attribute(stage.instance, map, {0, 0});

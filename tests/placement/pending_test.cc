@@ -177,6 +177,47 @@ TEST_P(Pending, WhatDoesNotFit)
     }
 }
 
+// Who waits for it may use the source again, whether there are prims or not.
+TEST_P(Pending, AFilterThatFindsNoneAndAnEarlierProducer)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        Stage stage(workers);
+        Begin(stage);
+        ovstage_query_handle_t none = 0;
+        const ovstage_enqueue_result_t looks =
+            client::submit(stage, {{"late", OVSTAGE_FILTER_OP_LT, {"0"}}}, &none);
+        fr_cu_stream busy = Stream("busy producer");
+        const fr_cu_device_ptr rows = Memory(3 * sizeof(float), "rows");
+        const ovstage_placement_t silent = Place(nullptr, nullptr);
+        fr_sim_hold(busy, true);
+        Produce(busy, rows, 3, 1);
+        const ovstage_enqueue_result_t nothing =
+            Write(stage, none, stage.token("nothing"), 3, rows, 3, {Handle(busy), 0}, &silent);
+        LetGo(stage);
+        stage.finish(looks);
+        for (uint32_t look = 0; look < 4; look++)
+            EXPECT_FALSE(IsDone(stage, nothing));
+        fr_sim_hold(busy, false);
+        stage.finish(nothing);
+    }
+}
+
+// Of no rows nothing is looked at but the name and the floor.
+TEST_P(Pending, NoRows)
+{
+    Stage stage(2);
+    Begin(stage);
+    Floats rows(Source(1, 0), 1);
+    rows.tensor.device.device_id = 77;
+    const ovx_string_or_token_t name = {stage.token("name"), {}};
+    for (const bool is_ready : {false, true}) {
+        stage.finish(flyrail_write_rows(stage.instance, found, name, 3, nullptr, 0, rows.data,
+                                        FLYRAIL_WRITE_UPSERT));
+        if (!is_ready)
+            LetGo(stage);
+    }
+}
+
 // Whether a filter has run by then makes no difference to what a write of nothing leaves.
 TEST_P(Pending, L3_AFilterThatFindsNone)
 {

@@ -39,7 +39,7 @@ enum { NOT_RUN_STATUS = 77 };
 {
     std::printf("not run here: it needs %s\n", what);
     std::fflush(stdout);
-    std::_Exit(NOT_RUN_STATUS);
+    std::_Exit(::testing::Test::HasFailure() ? EXIT_FAILURE : NOT_RUN_STATUS);
 }
 
 // All reports, for messages.

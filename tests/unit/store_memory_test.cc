@@ -328,29 +328,30 @@ TEST(StoreMemory, WhatIsDerivedAboveAStateThatIsHalfArchived)
     EXPECT_GT(times, 2) << "nothing was derived";
 }
 
-// At the oldest state of the list, below which the rows have been as they are: the k-th allocation
-// fails, and then it is tried again.
+// At the oldest state of the list, below which the rows have been as they are, and have as many
+// older values as are kept: the k-th allocation fails, and then it is tried again.
 TEST(StoreMemory, WhatIsDerivedAtTheOldestStateDisplaces)
 {
-    const uint32_t count = 100, oldest = 3, last = 5;
+    const uint32_t count = 100, oldest = 5, last = 7;
     for (uint64_t k = 1, fails = 1; fails; k++) {
         fr_test_heap *heap = fr_test_heap_create();
         store_world_options options = {2, 0, 0};
         store_world *world = store_world_create(heap, &options);
         const std::vector<uint32_t> prims = range(1, count);
         store_query *all = store_query_create(world, prims.data(), count);
-        store_query *first = store_query_create(world, prims.data(), 1);
-        store_query *rest = store_query_create(world, prims.data() + 1, count - 1);
+        store_query *some = store_query_create(world, prims.data() + 1, 3);
+        store_query *other = store_query_create(world, prims.data(), 1);
+        store_query *written[] = {all, some, some, other, other, other, other};
         for (uint32_t at = 1; at <= last; at++) {
-            ASSERT_EQ(store_write(world, 0, at == 1 ? all : first, at, at, nullptr, 0, false),
+            ASSERT_EQ(store_write(world, 0, written[at - 1], at, at, nullptr, 0, false),
                       OVSTAGE_OK);
             ASSERT_TRUE(store_world_seal(world, at));
         }
         auto expect = [&](uint32_t value, uint32_t from, uint32_t to) {
             for (uint32_t at = from; at <= to; at++) {
                 store_group *group;
-                ASSERT_EQ(store_read(world, 0, rest, at, &group), OVSTAGE_OK) << "at " << at;
-                for (uint32_t position = 0; position + 1 < count; position++) {
+                ASSERT_EQ(store_read(world, 0, some, at, &group), OVSTAGE_OK) << "at " << at;
+                for (uint32_t position = 0; position < 3; position++) {
                     const store_row *row = store_group_row(group, position);
                     ASSERT_TRUE(row && store_row_is_whole(row));
                     ASSERT_EQ(row->value, value) << "position " << position << " at " << at;
@@ -359,19 +360,24 @@ TEST(StoreMemory, WhatIsDerivedAtTheOldestStateDisplaces)
             }
         };
         fr_test_heap_fail(heap, k, 0);
-        const int status = store_derive(world, 0, rest, oldest, 9);
+        const int status = store_derive(world, 0, some, oldest, 9);
         fails = fr_test_heap_calls(heap) >= k;
         fr_test_heap_fail(heap, 0, 0);
         EXPECT_TRUE(status == OVSTAGE_OK || (fails && status == OVSTAGE_ERROR_OUT_OF_MEMORY));
-        expect(1, 1, oldest - 1);
-        expect(status == OVSTAGE_OK ? 9 : 1, oldest, last);
-        for (uint32_t at : {oldest, oldest + 1, last}) {
-            ASSERT_EQ(store_derive(world, 0, rest, at, 10 + at), OVSTAGE_OK);
+        if (status != OVSTAGE_OK)
+            expect(1, 1, 1); // nothing has changed
+        expect(2, 2, 2);
+        expect(3, 3, oldest - 1);
+        expect(status == OVSTAGE_OK ? 9 : 3, oldest, last);
+        for (uint32_t at : {oldest, oldest + 1}) {
+            ASSERT_EQ(store_derive(world, 0, some, at, 10 + at), OVSTAGE_OK);
             expect(10 + at, at, last);
-            if (at <= oldest + 1) // two newer ones: that of before is kept
-                expect(1, 1, oldest - 1);
+            expect(3, 3, oldest - 1);
         }
-        for (store_query *query : {all, first, rest})
+        // Only as many as configured.
+        store_group *group;
+        EXPECT_EQ(store_read(world, 0, some, 1, &group), OVSTAGE_ERROR_OUT_OF_RANGE);
+        for (store_query *query : {all, some, other})
             store_query_destroy(world, query);
         store_world_destroy(world);
         EXPECT_EQ(fr_test_heap_mistakes(heap), 0u);

@@ -10,8 +10,8 @@
  *
  * Streams and events belong to the caller. Those of a placement must be there until wait_op has
  * reported the op; of a read, until its last group was fetched; of a session, until its commits
- * were reported. Those of a cuda_sync only during the call. The op's work comes behind what the
- * placement's stream has when the op runs.
+ * were reported, or its end if it commits nothing. Those of a cuda_sync only during the call. The
+ * op's work comes behind what the placement's stream has when the op runs.
  *
  * When the event has been recorded: for a write and a commit, once wait_op has reported the op; for
  * a read, once a group was fetched, and it covers all of the read's groups (R178, L9). Waiting on

@@ -286,7 +286,11 @@ void Devices::let_run(uint32_t pick)
     if (stalled_.empty())
         return;
     const auto at = static_cast<std::ptrdiff_t>(pick % stalled_.size());
-    fr_sim_hold(holders_[stalled_[static_cast<size_t>(at)]], false);
+    const size_t index = stalled_[static_cast<size_t>(at)];
+    fr_sim_hold(holders_[index], false);
+    // Or it would be held again with what stalls the same stream later.
+    enter(static_cast<int>(index / streams));
+    ok(cu_->cuStreamSynchronize(holders_[index]), "cuStreamSynchronize");
     stalled_.erase(stalled_.begin() + at);
     if (stalled_.empty())
         marked_.clear();

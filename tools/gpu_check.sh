@@ -3,21 +3,38 @@
 # says. Prints a table, and what was measured; exit status 1 if anything failed, or nothing could be run.
 # With --simulated the driver is the simulated one, no GPU is needed, and all is short.
 #
-# Needs a C compiler, no Bazel. With a C++ compiler and GoogleTest it also asks the driver whether it keeps
-# what the library counts on, and compares the kernels: FR_GTEST names a copy of GoogleTest's sources
-# (Debian: /usr/src/googletest) where it is not installed. With nvcc, in NVCC or /usr/local/cuda/bin, the
-# kernels are built for several devices; else only their text is there, and is compiled by the driver.
-# A part that cannot run here counts as not run, and the reason is under the table. Each part has a time,
-# and all of them together at most FR_GPU_CHECK_SECONDS (450).
+# Needs a C compiler and DLPack's header, 1.0 or newer (Debian: libdlpack-dev); where the compiler does not
+# find it, CPATH names the folder that has dlpack/dlpack.h. No Bazel. With a C++ compiler and GoogleTest it
+# also asks the driver whether it keeps what the library counts on, and compares the kernels: FR_GTEST names
+# a copy of GoogleTest's sources (Debian: /usr/src/googletest) where it is not installed. With nvcc, in NVCC
+# or /usr/local/cuda/bin, the kernels are built for several devices; else only their text is there, and is
+# compiled by the driver. A part that cannot run here counts as not run, and the reason is under the table.
+# Each part has a time, and all of them together at most FR_GPU_CHECK_SECONDS (450).
 # What is built goes into FOLDER, by default one that is removed again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+usage() {
+	sed -n '2,/^set /s/^# \{0,1\}//p' tools/gpu_check.sh
+}
+
 simulated=''
-if [ "${1:-}" = --simulated ]; then
+case ${1:-} in
+--help | -h)
+	usage
+	exit
+	;;
+--simulated)
 	simulated=1
 	shift
-fi
+	;;
+esac
+case ${1:-} in
+-*)
+	usage >&2
+	exit 2
+	;;
+esac
 work=${1:-}
 if [ -z "$work" ]; then
 	work=$(mktemp -d)
@@ -32,6 +49,20 @@ end=$((start + ${FR_GPU_CHECK_SECONDS:-450}))
 # --- What is there. ---
 
 include=(-I. -Iinclude -I"$work/include")
+if ! command -v "${cc%% *}" >/dev/null; then
+	echo "no C compiler: there is no '$cc' (CC names another one)"
+	exit 1
+fi
+if ! $cc -std=c11 "${include[@]}" -fsyntax-only -x c - 2>"$work/dlpack.log" <<-'END'; then
+	#include <ovx/dlpack/dlpack.h>
+	#if DLPACK_MAJOR_VERSION < 1
+	#error "DLPack is older than 1.0"
+	#endif
+END
+	echo "no DLPack 1.0 or newer: the compiler has to find <dlpack/dlpack.h> (Debian: libdlpack-dev; CPATH names the folder that has dlpack/):"
+	cat "$work/dlpack.log"
+	exit 1
+fi
 gtest_sources=() gtest_libraries=(-lgtest_main -lgtest) no_gtest=''
 if [ -n "${FR_GTEST:-}" ]; then
 	ln -sfn "$(cd "$FR_GTEST/googletest/include" && pwd)" "$work/include"

@@ -26,7 +26,7 @@ static bool consumes(client *self, const ovstage_read_group_t *group, fr_cu_even
     return true;
 }
 
-/* The sequence of the placement page. The producer stalls until everything is submitted: nothing
+/* The frame of docs/placement.md. The producer stalls until everything is submitted: nothing
  * here waits for values but the consumer. */
 static void frames(client *self, fr_cu_stream writer, fr_cu_stream reader)
 {

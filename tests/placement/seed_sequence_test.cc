@@ -1,5 +1,5 @@
-// What the placement page shows, each in the order in which it does it: every wait is the client's
-// or the stage's, and the checker reports the one that is missing.
+// The frames and maps of docs/placement.md: every wait is the client's or the stage's, and the
+// checker reports the one that is missing.
 #include "tests/placement/placement_fixture.h"
 #include "tests/support/maps.h"
 
@@ -97,8 +97,8 @@ TEST_P(SeedSequences, AFrameGoesThroughTheStage)
     });
 }
 
-// The order of the page's Python: each frame has a source of its own, and all streams are waited
-// for in the end, as by a client that lets go of everything then.
+// Each frame has a source of its own, and all streams are waited for in the end, as by a client
+// that lets go of everything then.
 TEST_P(SeedSequences, AFrameEndsWithAllItsStreams)
 {
     InEachOrder([&] {

@@ -34,21 +34,29 @@ static const fr_op_type fr_empty_write_type = {
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-/* Whose streams an entry's cuda_sync names. The payload is not judged (R101): where it names no
- * device that is there, it is the placement's. */
+/* Whose streams an entry's cuda_sync names; NULL: the payload names no device that is there, for
+ * which nobody is refused (R101), and so it is not known. Rows of the host wait in the
+ * placement's. */
 static fr_opened *fr_empty_write_source(const fr_write_call *call, uint32_t e)
 {
     const DLTensor *tensor = fr_payload_tensor(&call->writes[e].data, 0);
     fr_device_fault none;
-    fr_opened *source = NULL;
-#ifndef FR_MUTATE_DEVICE_NOTHING_LIES_ELSEWHERE
-    if (tensor && tensor->device.device_type == kDLCUDA)
-        source = fr_devices_open(call->device->devices, tensor->device.device_id, &none);
-#else
-    (void)tensor;
+    if (!tensor)
+        return NULL;
+#ifdef FR_MUTATE_DEVICE_NOTHING_LIES_ELSEWHERE
     (void)none;
+    return call->device;
 #endif
-    return source ? source : call->device;
+    switch ((int)tensor->device.device_type) {
+    case kDLCUDA:
+        return fr_devices_open(call->device->devices, tensor->device.device_id, &none);
+    case kDLCPU:
+    case kDLCUDAHost:
+    case kDLCUDAManaged:
+        return call->device;
+    default:
+        return NULL;
+    }
 }
 
 static bool fr_empty_write_capture_from(const fr_write_call *call, uint32_t e,
@@ -57,6 +65,8 @@ static bool fr_empty_write_capture_from(const fr_write_call *call, uint32_t e,
     fr_opened *source = fr_empty_write_source(call, e);
     fr_device_entry entry;
     bool is_there = source == call->device;
+    if (!source)
+        return true;
     if (!is_there && !fr_opened_enter(source, &entry, fault))
         return false;
     bool done = fr_capture_more(source, call->ordinal, &call->writes[e].data.cuda_sync,

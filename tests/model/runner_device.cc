@@ -156,7 +156,13 @@ void Runner::stall(const Step &step)
         free_events_.clear();
     }
     devices_->stall(step.pick);
-    for (const auto &op : ops_) { // which come to the stream later
+    note_later_stalls();
+}
+
+// Of those that may come to a stream or an event later than what stalls there.
+void Runner::note_later_stalls()
+{
+    for (const auto &op : ops_) {
         if (op->placed && !op->waited)
             note_stalls(*op);
     }
@@ -183,6 +189,7 @@ void Runner::placed(Op &op, const Step &step)
     for (EntryStep &entry : op.placed->entries)
         entry.payload.clear();
     note_stalls(op);
+    note_later_stalls();
 }
 
 // A producer that stalls holds up what is behind it: its values, and work of its ordinal.

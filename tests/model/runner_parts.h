@@ -428,6 +428,7 @@ class Runner
     void count_stalled(const Step &step);
     void placed(Op &op, const Step &step);
     void note_stalls(const Op &op);
+    void note_later_stalls();
     void check_goes_on();
     void take(Held &held);
     void look_at(Held &held);

@@ -243,6 +243,28 @@ TEST_P(Refusals, AWriteOfNothingNamesAStreamThatCaptures)
     StillRight();
 }
 
+// What is wrong with a payload of which nothing is written is not looked at (R101), nor whose
+// streams it might have named.
+TEST_P(Refusals, AWriteOfNothingWithAPayloadOfNoDevice)
+{
+    ovstage_query_handle_t none = stage->query(std::vector<std::string>{});
+    MakeCurrent(1);
+    fr_cu_stream elsewhere = Stream("of device 1");
+    MakeCurrent(0);
+    ovstage_write_data_t data = Data();
+    data.cuda_sync.stream = Handle(elsewhere);
+    for (fr_cu_event own : {static_cast<fr_cu_event>(nullptr), event}) {
+        placement = Place(nullptr, own);
+        tensor.device = {kDLVulkan, 0};
+        stage->finish(Send(data, 2, attribute, none));
+        tensor.device = {kDLCUDA, 77};
+        stage->finish(Send(data, 2, attribute, none));
+        data.tensor_count = 0;
+        stage->finish(Send(data, 2, attribute, none));
+        data.tensor_count = 1;
+    }
+}
+
 // What the device has no computation for.
 TEST_P(Refusals, ComputedValues)
 {

@@ -339,7 +339,7 @@ TEST(StoreMemory, WhatIsDerivedAtTheOldestStateDisplaces)
         store_world *world = store_world_create(heap, &options);
         const std::vector<uint32_t> prims = range(1, count);
         store_query *all = store_query_create(world, prims.data(), count);
-        store_query *some = store_query_create(world, prims.data() + 1, 3);
+        store_query *some = store_query_create(world, prims.data() + 1, 2);
         store_query *other = store_query_create(world, prims.data(), 1);
         store_query *written[] = {all, some, some, other, other, other, other};
         for (uint32_t at = 1; at <= last; at++) {
@@ -351,7 +351,7 @@ TEST(StoreMemory, WhatIsDerivedAtTheOldestStateDisplaces)
             for (uint32_t at = from; at <= to; at++) {
                 store_group *group;
                 ASSERT_EQ(store_read(world, 0, some, at, &group), OVSTAGE_OK) << "at " << at;
-                for (uint32_t position = 0; position < 3; position++) {
+                for (uint32_t position = 0; position < 2; position++) {
                     const store_row *row = store_group_row(group, position);
                     ASSERT_TRUE(row && store_row_is_whole(row));
                     ASSERT_EQ(row->value, value) << "position " << position << " at " << at;

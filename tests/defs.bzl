@@ -3,6 +3,9 @@
 load("//tests/variants:defs.bzl", "VARIANTS")
 load("//tools:flags.bzl", "CXX_COPTS", "C_COPTS", "TEST_BODY_COPTS")
 
+# For what is compiled with TEST_BODY_COPTS; goes with a dependency on //tests:precompiled_gtest.
+PRECOMPILED_GTEST = ["-include", "$(BINDIR)/tests/precompiled_gtest.h"]
+
 def fr_test(name, srcs = [], c_srcs = [], bodies_of = None, deps = [], variant = None, optimized = False, local_defines = [], **kwargs):
     """A GoogleTest program.
 
@@ -46,11 +49,12 @@ def fr_test(name, srcs = [], c_srcs = [], bodies_of = None, deps = [], variant =
             name = name + "_bodies",
             testonly = True,
             srcs = srcs + c_headers,
-            copts = CXX_COPTS + ["-O2"] if optimized else TEST_BODY_COPTS,
+            copts = CXX_COPTS + ["-O2"] if optimized else TEST_BODY_COPTS + PRECOMPILED_GTEST,
             linkstatic = True,
             local_defines = local_defines,
             visibility = ["//tests:__subpackages__"],
-            deps = ["//tests/support:headers"] + deps + ["//third_party:gtest_main"],
+            deps = ["//tests/support:headers"] + deps + ["//third_party:gtest_main"] +
+                   ([] if optimized else ["//tests:precompiled_gtest"]),
             alwayslink = True,
         )
     native.cc_test(

@@ -29,6 +29,9 @@ static bool fr_blocks_open(fr_opened *opened, fr_device_fault *fault)
     bool first = !fr_load_relaxed(&blocks->has_stream);
     if (first) {
         blocks->stream.stream = stream;
+#ifndef FR_MUTATE_DEVICE_MEMORY_STALLS
+        blocks->stream.kind = FR_STREAM_WORK; /* who waits for memory is not stalled by that */
+#endif
         fr_store_relaxed(&blocks->has_stream, true);
     }
     fr_mutex_unlock(&opened->lock);

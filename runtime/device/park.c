@@ -30,6 +30,11 @@ static fr_stream_given fr_stream_wait_end(fr_stream_wait *wait)
     return (fr_stream_given){wait, wait->dep};
 }
 
+bool fr_stream_waits_any(const fr_opened *opened, fr_stream_kind kind)
+{
+    return opened->waits.first[kind] != NULL;
+}
+
 fr_stream_given fr_stream_waits_give(fr_opened *opened, fr_own_stream *stream)
 {
     static const fr_stream_kind order[] = {FR_STREAM_WORK, FR_STREAM_STALLED};

@@ -14,6 +14,7 @@
  * It ends to wait by one of these:
  *
  *   a stream gets free    by who gives it back, or by the look that finds the last of its work over
+ *   one more is made      in place of one that has come to be stalled, by who has stalled it
  *   producers are done    by the look that finds their fence over
  *   a stream that was counted could not be made, or is of no use any more: all end to wait, by who
  *                         has tried, or given it up
@@ -29,6 +30,9 @@
  * the same step in which it gets free: so whoever finds no stream, and none that may be made, under
  *   the lock, and enters the list then, has missed none. Which is why the limit counts streams as
  *   busy whose work is over and that nobody has looked at: the look that comes gives them away.
+ *   What lets one more be made for work that waits for nobody is another stream that comes to be
+ *   stalled: when it is taken for that, or turns. As long as any such work is parked, that one is
+ *   made, and given to it, in the next steps of who has stalled the other.
  *   What is waited for is under way: fences are pending, which is watched (scheduler/watch.h), or a
  *   thread has the stream, and will give it back. No parked op holds a stream or a lock.
  *   One that is given a stream uses it, or gives it back when it is dropped: then the next one has
@@ -78,6 +82,8 @@ typedef struct fr_stream_given {
     fr_stream_wait *wait;
     fr_fence *dep;
 } fr_stream_given;
+/* With the lock held: whether any of that kind waits. */
+bool fr_stream_waits_any(const fr_opened *opened, fr_stream_kind kind);
 /* With the lock held: the stream may have got free. Whose it is now. */
 fr_stream_given fr_stream_waits_give(fr_opened *opened, fr_own_stream *stream);
 /* Then, without the lock, once: whether the caller resumes it. */

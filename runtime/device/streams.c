@@ -48,22 +48,24 @@ static bool fr_stream_is_stalled(const fr_own_stream *stream)
            (stream->taken || stream->pending.first);
 }
 
-/* With the lock held. The spare ones are left to work that waits for nobody, or it would find none
- * when they are stalled as well. */
-static bool fr_streams_may_stall(const fr_own_stream *list, const fr_own_stream *stream)
+/* With the lock held. */
+static uint32_t fr_streams_count_stalled(const fr_opened *opened)
+{
+    uint32_t stalled = 0;
+    for (const fr_own_stream *stream = opened->streams.work; stream; stream = stream->next)
+        stalled += fr_stream_is_stalled(stream);
+    return stalled;
+}
+
+/* The spare ones are left to work that waits for nobody, or it would find none when they are
+ * stalled as well. */
+bool fr_streams_may_be(const fr_opened *opened, const fr_own_stream *stream, fr_stream_kind kind)
 {
 #ifdef FR_MUTATE_DEVICE_SPARES_STALL
     return true;
 #endif
-    uint32_t stalled = 0;
-    for (const fr_own_stream *other = list; other; other = other->next)
-        stalled += fr_stream_is_stalled(other);
-    return fr_stream_is_stalled(stream) || stalled < FR_STREAMS_MAX;
-}
-
-bool fr_streams_may_be(const fr_opened *opened, const fr_own_stream *stream, fr_stream_kind kind)
-{
-    return kind != FR_STREAM_STALLED || fr_streams_may_stall(opened->streams.work, stream);
+    return kind != FR_STREAM_STALLED || fr_stream_is_stalled(stream) ||
+           fr_streams_count_stalled(opened) < FR_STREAMS_MAX;
 }
 
 void fr_stream_become(fr_own_stream *stream, fr_stream_kind kind, uint64_t lane)
@@ -83,9 +85,22 @@ static fr_own_stream *fr_streams_find(const fr_opened *opened, fr_stream_kind ki
     return found && fr_streams_may_be(opened, found, kind) ? found : NULL;
 }
 
+/* With the lock held. Those that are being made count as not stalled. */
+static bool fr_streams_has_spare(const fr_opened *opened)
+{
+#ifdef FR_MUTATE_DEVICE_SPARES_ARE_COUNTED
+    return true;
+#endif
+    return opened->streams.work_count - fr_streams_count_stalled(opened) >= FR_STREAMS_SPARE;
+}
+
 static bool fr_streams_may_make_more(const fr_opened *opened, fr_stream_kind kind)
 {
-    return kind == FR_STREAM_GATE || opened->streams.work_count < fr_streams_limit(kind);
+#ifdef FR_MUTATE_DEVICE_NO_SPARE_STREAMS
+    return kind == FR_STREAM_GATE || opened->streams.work_count < FR_STREAMS_MAX;
+#endif
+    return kind == FR_STREAM_GATE || opened->streams.work_count < fr_streams_limit(kind) ||
+           (kind == FR_STREAM_WORK && !fr_streams_has_spare(opened));
 }
 
 bool fr_streams_any_for(const fr_opened *opened, fr_stream_kind kind, uint64_t lane)
@@ -152,41 +167,109 @@ static fr_own_stream *fr_streams_make(fr_opened *opened, fr_stream_kind kind, ui
     return enough ? made : NULL;
 }
 
-/* One more of a kind that is limited: counted before it is made. */
-static bool fr_streams_may_make(fr_opened *opened, fr_stream_kind kind)
+/* With the lock held: one more is counted before it is made. */
+static bool fr_streams_count_more(fr_opened *opened, fr_stream_kind kind)
 {
     uint32_t *count =
         kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count;
-    fr_mutex_lock(&opened->lock);
     bool may = fr_streams_may_make_more(opened, kind);
     *count += may;
+    return may;
+}
+
+static bool fr_streams_may_make(fr_opened *opened, fr_stream_kind kind)
+{
+    fr_mutex_lock(&opened->lock);
+    bool may = fr_streams_count_more(opened, kind);
     fr_mutex_unlock(&opened->lock);
     return may;
+}
+
+/* One that is counted. NULL: the fault says why. */
+static fr_own_stream *fr_streams_make_counted(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
+                                              fr_device_fault *fault)
+{
+    fr_own_stream *made = fr_streams_make(opened, kind, lane, fault);
+    if (made)
+        return made;
+    fr_mutex_lock(&opened->lock);
+    (kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count)[0]--;
+    fr_mutex_unlock(&opened->lock);
+#ifndef FR_MUTATE_DEVICE_UNMADE_TELLS_NOBODY
+    if (kind != FR_STREAM_GATE)
+        fr_stream_waits_wake_all(opened); /* who waits since it was counted may make one */
+#endif
+    return NULL;
+}
+
+/* A stream is stalled from now on: if that leaves too few, and somebody is parked who waits for
+ * nobody, there is one more, which giving it back gives to him. */
+static void fr_streams_replace(fr_opened *opened)
+{
+#ifdef FR_MUTATE_DEVICE_TURNED_TELLS_NOBODY
+    return;
+#endif
+    fr_device_fault fault;
+    fr_mutex_lock(&opened->lock);
+    bool makes = fr_stream_waits_any(opened, FR_STREAM_WORK) &&
+                 fr_streams_count_more(opened, FR_STREAM_WORK);
+    fr_mutex_unlock(&opened->lock);
+    fr_own_stream *made = makes ? fr_streams_make_counted(opened, FR_STREAM_WORK, 0, &fault) : NULL;
+    if (made)
+        fr_streams_give(opened, made);
 }
 
 fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
                                bool *all_busy, fr_device_fault *fault)
 {
     *all_busy = false;
-    fr_own_stream *found = fr_streams_find_any(opened, kind, lane);
-    if (found)
-        return found;
-    if (!fr_streams_may_make(opened, kind)) {
+    fr_own_stream *taken = fr_streams_find_any(opened, kind, lane);
+    if (!taken && !fr_streams_may_make(opened, kind)) {
         *all_busy = true;
         return NULL;
     }
-    fr_own_stream *made = fr_streams_make(opened, kind, lane, fault);
-    if (!made) {
-        fr_mutex_lock(&opened->lock);
-        (kind == FR_STREAM_GATE ? &opened->streams.gate_count : &opened->streams.work_count)[0]--;
-        fr_mutex_unlock(&opened->lock);
-#ifndef FR_MUTATE_DEVICE_UNMADE_TELLS_NOBODY
-        if (kind != FR_STREAM_GATE)
-            fr_stream_waits_wake_all(opened); /* who waits since it was counted may make one */
+    if (!taken)
+        taken = fr_streams_make_counted(opened, kind, lane, fault);
+#ifndef FR_MUTATE_DEVICE_MADE_TELLS_NOBODY
+    if (taken && kind == FR_STREAM_STALLED) /* until then it counted as one that is not */
+        fr_streams_replace(opened);
 #endif
-    }
-    return made;
+    return taken;
 }
+
+/* --- turning ---------------------------------------------------------------------------------- */
+
+bool fr_fence_may_stall(const fr_fence *fence)
+{
+    fr_opened *opened = fence->opened;
+    fr_mutex_lock(&opened->lock);
+    bool may = !fr_fence_is_over(fence); /* changes under the lock; so its stream is what it was */
+#ifdef FR_MUTATE_DEVICE_CLIENTS_NEVER_STALL
+    may = may && fence->stream;
+#endif
+#ifdef FR_MUTATE_DEVICE_STALLED_STALLS_NOBODY
+    may = may && !fence->stream;
+#endif
+    may = may && (!fence->stream || fence->stream->kind != FR_STREAM_WORK);
+    fr_mutex_unlock(&opened->lock);
+    return may;
+}
+
+void fr_streams_turn(fr_opened *opened, fr_own_stream *stream, const fr_fence *fence)
+{
+#ifdef FR_MUTATE_DEVICE_NEVER_TURNS
+    return;
+#endif
+    if (stream->kind != FR_STREAM_WORK || !fr_fence_may_stall(fence))
+        return;
+    fr_mutex_lock(&opened->lock);
+    stream->kind = FR_STREAM_STALLED;
+    stream->lane = fr_streams_lane_of_turned(stream->lane);
+    fr_mutex_unlock(&opened->lock);
+    fr_streams_replace(opened);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
 
 void fr_streams_give(fr_opened *opened, fr_own_stream *stream)
 {

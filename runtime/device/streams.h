@@ -7,6 +7,12 @@
  * of many stalled lanes needs its own. An op that finds no stream parks (park.h), does without, or,
  * if it can do neither, has one more with the gates, in a lane of its own (run.h, begin_more).
  *
+ * For which kind of work a stream is taken is asked before: by what the work is known to wait for.
+ * It may come to wait for more, as for what its lane has put into a client's stream that is
+ * stalled. Then the stream turns, and counts as stalled until its work is over. Those that turn are
+ * not limited, since their work is under way; but above them there are always FR_STREAMS_SPARE that
+ * are not stalled, or that may be made. So no number of stalled lanes holds up one that is not.
+ *
  * Threads: all; a stream is in use by one thread at a time, from take to give. Progress: short
  * lock, no call of the table while it is held. Memory: as many streams as were busy at once. */
 #ifndef FR_RUNTIME_DEVICE_STREAMS_H
@@ -29,7 +35,8 @@ struct fr_own_stream {
     fr_device_stream stream;
     fr_fence_queue pending;
     uint64_t lane;       /* whose work it carries */
-    fr_stream_kind kind; /* of what it was taken for; as long as it is stalled, that */
+    fr_stream_kind kind; /* of what it was taken for, or is since it has turned; as long as it is
+                            stalled, that. Of one that is taken it is who has it that changes it */
     bool taken;          /* by a thread; or `ended` */
     bool ended;          /* of no use any more: the record is there for another stream */
 };
@@ -56,6 +63,17 @@ static inline uint64_t fr_streams_lane_of_stalled_reads(uint64_t ordinal)
     return ~ordinal ^ UINT64_C(1) << 62;
 #endif
 }
+/* Whose a stream of a lane is that has turned: one of reads that do not wait must not be in the way
+ * of others any more. */
+static inline uint64_t fr_streams_lane_of_turned(uint64_t lane)
+{
+#ifndef FR_MUTATE_DEVICE_TURNED_READS_STAY
+    /* Of lanes of reads alone both bits are set: ordinals in use are lower. */
+    if (lane >> 62 == 3)
+        return fr_streams_lane_of_stalled_reads(~lane);
+#endif
+    return lane;
+}
 /* Seals put in here what waits for no producer: in the lane of an ordinal it would come behind what
  * other columns wait for there. No ordinal in use is as high; one that is shares the streams. */
 static inline uint64_t fr_streams_lane_of_seals(uint64_t ordinal)
@@ -75,15 +93,11 @@ static inline uint64_t fr_streams_lane_of_task(uint64_t op_id)
     return (UINT64_C(1) << 63) + 1 + op_id;
 }
 
-/* Streams of both kinds of work together, above which no more are made for that kind. */
+/* Streams of both kinds of work together, above which no more are made for that kind, but for the
+ * spare ones. */
 static inline uint32_t fr_streams_limit(fr_stream_kind kind)
 {
-#ifdef FR_MUTATE_DEVICE_NO_SPARE_STREAMS
-    (void)kind;
-    return FR_STREAMS_MAX;
-#else
     return kind == FR_STREAM_STALLED ? FR_STREAMS_MAX : FR_STREAMS_MAX + FR_STREAMS_SPARE;
-#endif
 }
 
 void fr_streams_init(fr_opened *opened, const fr_allocator *allocator);
@@ -93,6 +107,11 @@ void fr_streams_destroy(fr_opened *opened); /* entered */
  * are as many as may be, each with another lane's work. */
 fr_own_stream *fr_streams_take(fr_opened *opened, fr_stream_kind kind, uint64_t lane,
                                bool *all_busy, fr_device_fault *fault);
+/* Whether it is pending, and what it is behind may be stalled: work in a client's stream, of which
+ * nothing is known, or in one of ours that is not for work that waits for nobody. */
+bool fr_fence_may_stall(const fr_fence *fence);
+/* The stream, which is the caller's, waits for the fence now. Entered. */
+void fr_streams_turn(fr_opened *opened, fr_own_stream *stream, const fr_fence *fence);
 /* Without locks; an op that waits for it is resumed. */
 void fr_streams_give(fr_opened *opened, fr_own_stream *stream);
 /* Some of its work is over. Calls to be made are put in front of *due. */

@@ -10,7 +10,7 @@ static bool fr_wait_is_left_out(fr_wait_reason reason)
 #endif
 }
 
-bool fr_wait_for(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+bool fr_wait_for(fr_opened *opened, fr_device_stream stream, fr_own_stream *own,
                  const fr_fence *fence, fr_wait_reason reason, fr_device_fault *fault)
 {
     if (!fence || fr_fence_look(fence) == FR_FENCE_DONE || fr_wait_is_left_out(reason))
@@ -24,13 +24,16 @@ bool fr_wait_for(fr_opened *opened, fr_device_stream stream, const fr_own_stream
         fault->kind = fence->opened == opened ? FR_DEVICE_DEAD : FR_DEVICE_FAILED;
         return false;
     }
-    if (opened->devices->table->wait(stream, fence->event, fault))
-        return true;
-    fr_opened_note(opened, fault);
-    return false;
+    if (!opened->devices->table->wait(stream, fence->event, fault)) {
+        fr_opened_note(opened, fault);
+        return false;
+    }
+    if (own)
+        fr_streams_turn(opened, own, fence);
+    return true;
 }
 
-bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, fr_own_stream *own,
                      fr_placed *placed, fr_device_fault *fault)
 {
     fr_fence *written = fr_placed_written(placed);
@@ -44,7 +47,7 @@ bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, const fr_own_st
     return waits;
 }
 
-bool fr_wait_to_write(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+bool fr_wait_to_write(fr_opened *opened, fr_device_stream stream, fr_own_stream *own,
                       fr_placed *placed, fr_device_fault *fault)
 {
     fr_fence *written = fr_placed_written(placed), *reader;

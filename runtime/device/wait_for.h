@@ -22,14 +22,14 @@ typedef enum fr_wait_reason {
     FR_WAIT_EARLIER_RECORD, /* of the same event of the client's */
 } fr_wait_reason;
 
-/* own: the stream of ours that `stream` is, or NULL. fence: NULL and one that is over make no call.
- * Entered. False: the fault says why. */
-bool fr_wait_for(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+/* own: the stream of ours that `stream` is, or NULL; it turns if the fence may stall. fence: NULL
+ * and one that is over make no call. Entered. False: the fault says why. */
+bool fr_wait_for(fr_opened *opened, fr_device_stream stream, fr_own_stream *own,
                  const fr_fence *fence, fr_wait_reason reason, fr_device_fault *fault);
 /* The same for a payload that is read, or written. */
-bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+bool fr_wait_to_read(fr_opened *opened, fr_device_stream stream, fr_own_stream *own,
                      fr_placed *placed, fr_device_fault *fault);
-bool fr_wait_to_write(fr_opened *opened, fr_device_stream stream, const fr_own_stream *own,
+bool fr_wait_to_write(fr_opened *opened, fr_device_stream stream, fr_own_stream *own,
                       fr_placed *placed, fr_device_fault *fault);
 
 #endif

@@ -1,7 +1,8 @@
 /* Waiting for a stream of ours (runtime/device/park.h): an op that is not stalled, and one whose producers' fence is pending, want
  * the one stream that there may be, which somebody has, gives back, and leaves work in that ends. The fence gets over at any
  * time; from then on the second op may have the spare stream, which has no other user. FAILS: who has it is still making it, and
- * cannot: then others may make one.
+ * cannot: then others may make one. TURNS: it stalls, for longer than the first op lasts, for which there is one more from then
+ * on.
  *
  * One step is what is done under the device's lock.
  *
@@ -10,8 +11,11 @@
 #define OPS 2
 #define NOBODY 9
 #define STALLED 1 /* the op with a fence */
+#define WORK 0
 
 bool stream_taken = true, stream_works, fence_over, entered, limited = true;
+bool may_make, more_is_free, more_is_given; /* one more, for the op without a fence */
+#define HAS_MORE(n) (n == WORK && (may_make || more_is_free || more_is_given))
 bool is_ready, in_list[OPS], has[OPS], done[OPS];
 byte wanted[OPS]; /* resumes that are to come */
 byte resumes[OPS];
@@ -88,7 +92,10 @@ proctype op(byte self)
             found = has[self];
             if
             :: !found && (over || !limited) -> found = true /* another one */
-            :: !found && !over && limited && !stream_taken && !stream_works ->
+            :: !found && HAS_MORE(self) ->
+                found = true;
+                may_make = false
+            :: !found && !over && limited && !stream_taken && !stream_works && !HAS_MORE(self) ->
                 found = true;
                 stream_taken = true;
                 has[self] = true
@@ -101,7 +108,7 @@ proctype op(byte self)
         fi;
         /* parks */
 #ifdef CHECK_THEN_LINK
-        waits = (stream_taken || stream_works) && limited;
+        waits = (stream_taken || stream_works) && limited && !HAS_MORE(self);
 #endif
         wanted[self]++;
         is_mine = false;
@@ -126,7 +133,7 @@ proctype op(byte self)
         :: else ->
             atomic {
 #ifndef CHECK_THEN_LINK
-                waits = (stream_taken || stream_works) && limited;
+                waits = (stream_taken || stream_works) && limited && !HAS_MORE(self);
 #endif
                 waits = waits && !(self == STALLED && is_ready);
                 in_list[self] = waits
@@ -151,10 +158,39 @@ proctype holder()
 {
     byte given = NOBODY;
     bool is_mine;
+#ifndef TURNS
     if
     :: give_back(true)
     :: give_back(false)
     fi
+#else
+    bool makes;
+#ifndef FR_MUTATE_DEVICE_NEVER_TURNS
+    atomic {
+        makes = in_list[WORK];
+#ifdef FR_MUTATE_DEVICE_TURNED_TELLS_NOBODY
+        makes = false;
+#endif
+        may_make = !makes /* else it is counted */
+    };
+    if
+    :: makes ->
+        atomic {
+            if
+            :: in_list[WORK] -> in_list[WORK] = false; more_is_given = true; given = WORK
+            :: else -> more_is_free = true
+            fi
+        };
+        if
+        :: given != NOBODY -> resume_unless_called(given)
+        :: else
+        fi;
+        given = NOBODY
+    :: else
+    fi;
+#endif
+    give_back(true)
+#endif
 }
 #else
 proctype maker()
@@ -188,7 +224,11 @@ proctype looker()
     bool is_mine;
 end:
     do
+#ifdef TURNS
+    :: atomic { stream_works && done[WORK] -> stream_works = false; give() };
+#else
     :: atomic { stream_works -> stream_works = false; give() };
+#endif
         if
         :: given != NOBODY -> resume_unless_called(given)
         :: else

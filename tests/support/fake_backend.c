@@ -22,6 +22,7 @@ static struct {
     fake_event events[FAKE_EVENTS]; /* handle k + 1 */
     uintptr_t streams;              /* handles 1000 + .. that were made */
     uint64_t alive, faults, fails_in;
+    void (*meanwhile)(void);
     int64_t entered;
     bool dead;
     fake_call calls[FAKE_BACKEND_CALLS];
@@ -115,6 +116,10 @@ static bool fake_stream_make(fr_device *device, fr_device_stream *out, fr_device
         return false;
     *out = (fr_device_stream){device, 1000 + fake.streams++};
     fake.alive++;
+    void (*meanwhile)(void) = fake.meanwhile;
+    fake.meanwhile = NULL;
+    if (meanwhile)
+        meanwhile();
     return true;
 }
 
@@ -254,6 +259,11 @@ void fake_backend_kill(void)
 void fake_backend_fail(uint64_t k)
 {
     fake.fails_in = k;
+}
+
+void fake_backend_meanwhile(void (*then)(void))
+{
+    fake.meanwhile = then;
 }
 
 uint32_t fake_backend_call_count(void)

@@ -29,6 +29,8 @@ void fake_backend_fire(uintptr_t stream);
 void fake_backend_kill(void);
 /* The k-th call from now on that can fail does, 1 the next one; 0: none. */
 void fake_backend_fail(uint64_t k);
+/* What others do while the next stream is being made. */
+void fake_backend_meanwhile(void (*then)(void));
 /* The call list. */
 uint32_t fake_backend_call_count(void);
 fake_call fake_backend_call(uint32_t index);

@@ -31,6 +31,10 @@ const char *device_case_what_is_ready_waits_no_longer(void);
 const char *device_case_it_is_resumed_once(void);
 const char *device_case_no_stream_is_made(void);
 const char *device_case_a_stream_is_discarded(void);
+const char *device_case_who_waits_for_what_is_stalled_is(void);
+const char *device_case_one_more_for_one_that_turns(void);
+const char *device_case_one_more_that_cannot_be_made(void);
+const char *device_case_one_more_for_one_that_is_made(void);
 
 #ifdef __cplusplus
 }

@@ -277,3 +277,156 @@ const char *device_case_a_stream_is_discarded(void)
     FR_CHECK(end() == 0 && is_clean());
     return NULL;
 }
+
+/* --- streams that turn ------------------------------------------------------------------------ */
+
+static fr_own_stream *take(fr_stream_kind kind, uint64_t lane)
+{
+    bool busy;
+    return fr_streams_take(it.opened, kind, lane, &busy, &it.fault);
+}
+
+/* Makes a stream wait. */
+static bool waits_for(fr_own_stream *stream, const fr_fence *fence)
+{
+    return fr_wait_for(it.opened, stream->stream, stream, fence, FR_WAIT_TARGET, &it.fault);
+}
+
+/* One that waits for the fence, and the fence behind that. */
+static fr_fence *behind(fr_stream_kind kind, uint64_t lane, const fr_fence *before,
+                        fr_own_stream **out)
+{
+    fr_fence *fence = fr_fence_get(it.opened, &it.fault);
+    *out = take(kind, lane);
+    return waits_for(*out, before) && fr_fence_record(fence, (*out)->stream, *out, &it.fault)
+               ? fence
+               : NULL;
+}
+
+/* By work in a client's stream, or in one that waits for such, or in a gate; not by work that waits
+ * for nobody, nor for memory. As long as it has work; and of reads it is not in the way of those
+ * that are not stalled. */
+const char *device_case_who_waits_for_what_is_stalled_is(void)
+{
+    enum { CLIENTS, OVER, GATES, NOBODYS, STREAMS };
+    fr_own_stream *of[2 * STREAMS];
+    fr_fence *fences[STREAMS];
+    FR_CHECK(begin());
+    fr_fence *late = pending(77);
+    fences[CLIENTS] = behind(FR_STREAM_WORK, 1, late, &of[CLIENTS]);
+    fences[GATES] = behind(FR_STREAM_GATE, 1, late, &of[GATES]);
+    fences[NOBODYS] = behind(FR_STREAM_WORK, 2, NULL, &of[NOBODYS]);
+    FR_CHECK(fences[CLIENTS] && fences[GATES] && fences[NOBODYS]);
+    FR_CHECK(of[CLIENTS]->kind == FR_STREAM_STALLED && of[CLIENTS]->lane == 1);
+    FR_CHECK(of[GATES]->kind == FR_STREAM_GATE && of[NOBODYS]->kind == FR_STREAM_WORK);
+    fences[OVER] = pending(78);
+    fake_backend_fire(78);
+    FR_CHECK(fr_devices_look(it.devices));
+    static const fr_stream_kind expected[STREAMS] = {[CLIENTS] = FR_STREAM_STALLED,
+                                                     [OVER] = FR_STREAM_WORK,
+                                                     [GATES] = FR_STREAM_STALLED,
+                                                     [NOBODYS] = FR_STREAM_WORK};
+    for (uint32_t k = 0; k < STREAMS; k++) {
+        of[STREAMS + k] = take(FR_STREAM_WORK, 10 + k);
+        FR_CHECK(waits_for(of[STREAMS + k], fences[k]) && of[STREAMS + k]->kind == expected[k]);
+    }
+    of[OVER] = take(FR_STREAM_WORK, fr_streams_lane_of_reads(5));
+    fr_placed *placed = fr_placed_make(it.opened, 64, &it.fault);
+    FR_CHECK(fr_wait_to_write(it.opened, of[OVER]->stream, of[OVER], placed, &it.fault));
+    FR_CHECK(of[OVER]->kind == FR_STREAM_WORK && of[OVER]->lane == fr_streams_lane_of_reads(5));
+    FR_CHECK(waits_for(of[OVER], late) && of[OVER]->kind == FR_STREAM_STALLED);
+    FR_CHECK(of[OVER]->lane == fr_streams_lane_of_stalled_reads(5));
+    fr_placed_dispose(placed);
+    fake_backend_fire(0);
+    FR_CHECK(fr_devices_look(it.devices));
+    for (uint32_t k = 0; k < 2 * STREAMS; k++)
+        fr_streams_give(it.opened, of[k]);
+    fr_own_stream *again = take(FR_STREAM_WORK, 1);
+    FR_CHECK(again && again->kind == FR_STREAM_WORK);
+    fr_streams_give(it.opened, again);
+    fr_fence_release(late);
+    for (uint32_t k = 0; k < STREAMS; k++)
+        fr_fence_release(fences[k]);
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+/* All streams are in use, so many of them by lanes that have come to be stalled. */
+static bool turn(uint32_t from, uint32_t to, const fr_fence *late)
+{
+    bool turned = true;
+    for (uint32_t k = from; k < to && turned; k++)
+        turned = waits_for(it.taken[k], late) && it.taken[k]->kind == FR_STREAM_STALLED;
+    return turned;
+}
+
+/* However many turn, others find a stream; those that are stalled themselves do not. */
+const char *device_case_one_more_for_one_that_turns(void)
+{
+    const uint32_t all = FR_STREAMS_MAX + FR_STREAMS_SPARE;
+    FR_CHECK(begin() && take_all());
+    fr_fence *late = pending(77);
+    FR_CHECK(submit(0, FR_STREAM_WORK, NULL) && submit(1, FR_STREAM_STALLED, pending(78)));
+    FR_CHECK(turn(0, FR_STREAMS_MAX, late) && run_all() == 0);
+    FR_CHECK(turn(FR_STREAMS_MAX, FR_STREAMS_MAX + 1, late) && run_all() == 1);
+    FR_CHECK(it.ops[0].has->kind == FR_STREAM_WORK && it.ops[0].has->lane == 1000);
+    FR_CHECK(it.opened->streams.work_count == all + 1 && it.ops[0].runs == 2);
+    /* So many are not stalled again. */
+    FR_CHECK(submit(2, FR_STREAM_WORK, NULL) && !it.ops[2].has);
+    FR_CHECK(turn(FR_STREAMS_MAX + 1, all, late) && run_all() == 2 && it.ops[2].has);
+    for (uint32_t k = 2; k < FR_STREAMS_SPARE; k++) { /* the others are made when they are taken */
+        fr_own_stream *more = take(FR_STREAM_WORK, 100 + k);
+        FR_CHECK(more && !fr_stream_waits_any(it.opened, FR_STREAM_WORK));
+        it.taken[k] = more; /* what was there is given back at the end of the device */
+    }
+    FR_CHECK(!take(FR_STREAM_WORK, 200) && it.ops[1].runs == 1);
+    FR_CHECK(it.opened->streams.work_count == all + FR_STREAMS_SPARE);
+    fr_fence_release(late);
+    give_all();
+    FR_CHECK(end() == 1 && is_clean());
+    return NULL;
+}
+
+/* Then who waits for it tries by himself. */
+const char *device_case_one_more_that_cannot_be_made(void)
+{
+    FR_CHECK(begin() && take_all());
+    fr_fence *late = pending(77);
+    FR_CHECK(submit(0, FR_STREAM_WORK, NULL) && turn(0, FR_STREAMS_MAX, late) && run_all() == 0);
+    fake_backend_fail(2); /* behind the wait */
+    FR_CHECK(turn(FR_STREAMS_MAX, FR_STREAMS_MAX + 1, late) && run_all() == 1);
+    FR_CHECK(it.ops[0].runs == 2 && it.opened->streams.work_count == FR_STREAMS_MAX + 9);
+    fr_fence_release(late);
+    give_all();
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+static fr_fence *late_meanwhile;
+
+/* The one that is being made counts as not stalled, so there are enough of those. */
+static void fill_meanwhile(void)
+{
+    for (uint32_t k = FR_STREAMS_MAX; k < FR_STREAMS_MAX + FR_STREAMS_SPARE; k++)
+        it.taken[k] = take(FR_STREAM_WORK, k);
+    (void)turn(FR_STREAMS_MAX, FR_STREAMS_MAX + 1, late_meanwhile);
+    (void)submit(0, FR_STREAM_WORK, NULL);
+}
+
+/* But it is for work that is stalled. */
+const char *device_case_one_more_for_one_that_is_made(void)
+{
+    FR_CHECK(begin());
+    late_meanwhile = pending(77);
+    for (uint32_t k = 0; k + 1 < FR_STREAMS_MAX; k++)
+        it.taken[k] = take(FR_STREAM_WORK, k);
+    FR_CHECK(turn(0, FR_STREAMS_MAX - 1, late_meanwhile));
+    fake_backend_meanwhile(fill_meanwhile);
+    it.taken[FR_STREAMS_MAX - 1] = take(FR_STREAM_STALLED, FR_STREAMS_MAX - 1);
+    FR_CHECK(it.taken[FR_STREAMS_MAX - 1] && it.ops[0].runs == 1);
+    FR_CHECK(run_all() == 1 && it.ops[0].runs == 2);
+    fr_fence_release(late_meanwhile);
+    give_all();
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}

@@ -4,6 +4,7 @@
 
 #include "runtime/api/placement.h"
 #include "runtime/clone/clone_work.h"
+#include "runtime/device/begin.h"
 #include "runtime/store/current_place.h"
 #include "runtime/write/write_home.h"
 
@@ -15,23 +16,21 @@ static void fr_clone_fail_device(const fr_clone_work *work, const fr_device_faul
 /* --- the source ------------------------------------------------------------------------------- */
 
 /* A stream for what waits for `pending`, or for nothing. False: the op is parked, or has failed. */
-static bool fr_clone_begin(fr_clone_work *work, fr_opened *opened, const fr_fence *pending,
+static bool fr_clone_begin(fr_clone_work *work, fr_opened *opened, fr_fence *pending,
                            fr_device_run *run)
 {
     fr_device_fault fault;
-    fr_stream_kind kind = fr_device_run_kind(pending);
-    fr_own_stream *given = fr_stream_wait_take(&work->wait, opened);
-    bool begun = given ? fr_device_run_begin_given(run, opened, given, NULL, &fault)
-                       : fr_device_run_begin_in(run, opened, kind, 0, work->ordinal, NULL, &fault);
-    if (begun)
-        return true;
-    work->is_parked = run->all_busy;
-    if (work->is_parked)
-        fr_stream_park(&work->wait, opened, kind, work->ordinal, work->pending, work->graph,
-                       work->op);
-    else
+    const fr_run_wish wish = {.opened = opened,
+                              .kind = fr_device_run_kind(pending),
+                              .lane = work->ordinal,
+                              .dep = pending,
+                              .graph = work->graph,
+                              .op = work->op};
+    fr_run_outcome outcome = fr_run_wish_begin(&wish, &work->wait, run, &fault);
+    work->is_parked = outcome == FR_RUN_WAITS;
+    if (outcome == FR_RUN_HAS_FAILED)
         fr_clone_fail_device(work, &fault);
-    return false;
+    return outcome == FR_RUN_HAS_BEGUN;
 }
 
 static bool fr_clone_gather_column(fr_clone_work *work, fr_current_column *entry)

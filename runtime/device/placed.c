@@ -213,6 +213,15 @@ bool fr_placed_is_written(fr_placed *placed)
     return !written;
 }
 
+fr_fence *fr_placed_pending(fr_placed *placed)
+{
+    fr_fence *written = fr_placed_written(placed);
+    if (!written || !fr_fence_is_over(written))
+        return written;
+    fr_fence_release(written);
+    return NULL;
+}
+
 fr_fence *fr_placed_next_reader(fr_placed *placed, uint32_t *index)
 {
     fr_fence *reader = NULL;

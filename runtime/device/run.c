@@ -235,9 +235,18 @@ bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t s
     return true;
 }
 
+/* By now it may be stalled that was not when it began; a client's stream may be at any time. */
+fr_staged *fr_device_run_take_staging(const fr_device_run *run, size_t size_bytes,
+                                      fr_device_fault *fault)
+{
+    bool is_work = run->own && run->own->kind == FR_STREAM_WORK;
+    return fr_staging_take(run->opened, is_work ? FR_STREAM_WORK : FR_STREAM_STALLED, size_bytes,
+                           fault);
+}
+
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
 {
-    fr_staged *staged = fr_staging_take(run->opened, size_bytes, fault);
+    fr_staged *staged = fr_device_run_take_staging(run, size_bytes, fault);
     if (!staged)
         return NULL;
     staged->next = run->staged;

@@ -117,6 +117,8 @@ void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault
 bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, size_t size_bytes,
                           fr_device_fault *fault);
 /* The other way, into pinned memory that stays the caller's. */
+fr_staged *fr_device_run_take_staging(const fr_device_run *run, size_t size_bytes,
+                                      fr_device_fault *fault);
 bool fr_device_run_download(fr_device_run *run, void *staged, uint64_t from, size_t size_bytes,
                             fr_device_fault *fault);
 /* Memory of the device for as long as the work goes on, written by it. NULL: the fault says why. */

@@ -31,92 +31,85 @@ void fr_staging_destroy(fr_opened *opened)
     fr_slabs_close(&staging->records, NULL);
 }
 
-/* With the lock held: the smallest one that fits, NULL: there is none. */
-static fr_staged *fr_staging_find(fr_staging *staging, uint32_t size_class)
+bool fr_staging_has_room(const fr_opened *opened, fr_stream_kind kind)
 {
-    uint32_t last = size_class + FR_STAGING_FITS;
-    for (uint32_t k = size_class; k <= last && k < FR_STAGING_CLASSES; k++) {
-        fr_staged *found = staging->free[k];
-        if (!found)
-            continue;
-        staging->free[k] = found->next;
-        return found;
-    }
-    return NULL;
+    return opened->staging.taken_bytes[kind] < FR_STAGING_LIMIT_BYTES;
 }
 
-/* Room for so many bytes more, and a free piece if there is one. False: there is no room. */
-static bool fr_staging_count(fr_opened *opened, uint32_t size_class, fr_staged **found,
-                             fr_device_fault *fault)
+/* The smallest one of these classes, NULL: there is none. */
+static fr_staged *fr_staging_find(fr_opened *opened, uint32_t first, uint32_t last)
 {
     fr_staging *staging = &opened->staging;
-    size_t size_bytes = fr_buffer_class_bytes(size_class);
+    fr_staged *found = NULL;
     fr_mutex_lock(&opened->lock);
-    size_t taken_bytes = staging->taken_bytes;
-    bool room =
-        size_bytes <= FR_STAGING_LIMIT_BYTES && taken_bytes <= FR_STAGING_LIMIT_BYTES - size_bytes;
-    staging->taken_bytes += room ? size_bytes : 0;
-    *found = room ? fr_staging_find(staging, size_class) : NULL;
+    for (uint32_t k = first; k <= last && k < FR_STAGING_CLASSES && !found; k++) {
+        found = staging->free[k];
+        if (found)
+            staging->free[k] = found->next;
+    }
     fr_mutex_unlock(&opened->lock);
-    if (room)
-        return true;
-    fault->kind = FR_DEVICE_MEMORY;
-    fault->code = 0;
-    (void)snprintf(fault->text, sizeof(fault->text),
-                   "%zu bytes of pinned memory beside %zu in use are above the limit of %zu",
-                   size_bytes, taken_bytes, FR_STAGING_LIMIT_BYTES);
-    return false;
+    return found;
 }
 
 static fr_staged *fr_staging_make(fr_opened *opened, uint32_t size_class, fr_device_fault *fault)
 {
-    fr_staging *staging = &opened->staging;
     size_t size_bytes = fr_buffer_class_bytes(size_class);
-    fr_staged *staged = fr_slabs_get(&staging->records);
+    fr_staged *staged = fr_slabs_get(&opened->staging.records);
     void *memory = NULL;
-    if (!staged)
+    if (!staged) {
         fr_device_fault_memory(fault, sizeof(*staged));
-    else if (!opened->devices->table->pin(opened->device, size_bytes, &memory, fault))
-        fr_opened_note(opened, fault);
-    if (memory) {
-        *staged = (fr_staged){
-            .opened = opened, .memory = memory, .size_bytes = size_bytes, .size_class = size_class};
-        return staged;
+        return NULL;
     }
-    if (staged)
-        fr_slabs_put(&staging->records, staged);
-    fr_mutex_lock(&opened->lock);
-    staging->taken_bytes -= size_bytes;
-    fr_mutex_unlock(&opened->lock);
-    return NULL;
+    if (!opened->devices->table->pin(opened->device, size_bytes, &memory, fault)) {
+        fr_opened_note(opened, fault);
+        fr_slabs_put(&opened->staging.records, staged);
+        return NULL;
+    }
+    *staged = (fr_staged){
+        .opened = opened, .memory = memory, .size_bytes = size_bytes, .size_class = size_class};
+    return staged;
 }
 
-fr_staged *fr_staging_take(fr_opened *opened, size_t size_bytes, fr_device_fault *fault)
+fr_staged *fr_staging_take(fr_opened *opened, fr_stream_kind kind, size_t size_bytes,
+                           fr_device_fault *fault)
 {
     uint32_t size_class = fr_buffer_class_of(
         size_bytes > FR_STAGING_LEAST_BYTES ? size_bytes : FR_STAGING_LEAST_BYTES);
-    if (size_class == FR_BUFFER_CLASS_NONE) {
-        fr_device_fault_memory(fault, size_bytes);
+    if (size_class == FR_BUFFER_CLASS_NONE ||
+        fr_buffer_class_bytes(size_class) > FR_STAGING_LIMIT_BYTES) {
+        *fault = (fr_device_fault){.kind = FR_DEVICE_MEMORY};
+        (void)snprintf(fault->text, sizeof(fault->text),
+                       "%zu bytes of pinned memory for one operation are above the limit of %zu",
+                       size_bytes, FR_STAGING_LIMIT_BYTES);
         return NULL;
     }
-    fr_staged *staged;
-    if (!fr_staging_count(opened, size_class, &staged, fault))
-        return NULL;
+    fr_staged *staged = fr_staging_find(opened, size_class, size_class + FR_STAGING_FITS);
     if (!staged)
         staged = fr_staging_make(opened, size_class, fault);
-    if (staged)
-        staged->taken_bytes = fr_buffer_class_bytes(size_class);
+    if (!staged) /* what is much too large is better than none */
+        staged = fr_staging_find(opened, size_class, FR_STAGING_CLASSES);
+    if (!staged)
+        return NULL;
+    staged->kind = kind;
+    staged->taken_bytes = fr_buffer_class_bytes(size_class);
+    fr_mutex_lock(&opened->lock);
+    opened->staging.taken_bytes[kind] += staged->taken_bytes;
+    fr_mutex_unlock(&opened->lock);
     return staged;
 }
 
 void fr_staging_give(fr_staged *staged)
 {
     fr_opened *opened = staged->opened;
+    fr_stream_kind kind = staged->kind; /* another op may have it from here on */
     fr_mutex_lock(&opened->lock);
-    opened->staging.taken_bytes -= staged->taken_bytes;
+    opened->staging.taken_bytes[kind] -= staged->taken_bytes;
     staged->next = opened->staging.free[staged->size_class];
     opened->staging.free[staged->size_class] = staged;
     fr_mutex_unlock(&opened->lock);
+#ifndef FR_MUTATE_DEVICE_ROOM_TELLS_NOBODY
+    fr_stream_waits_wake_room(opened, kind);
+#endif
 }
 
 static void fr_staging_over(fr_fence_call *call)

@@ -1,16 +1,22 @@
 /* Pinned memory of the host, which rows go through on their way to a device: the device reads it
  * while the host goes on.
  *
+ * What is stalled, and what waits for nobody and is soon over, are counted apart, so that the one
+ * never waits for room that the other has. An op asks for room before it begins (begin.h), and parks
+ * where there is none; once it has begun it gets what it needs, for half of it cannot be put off. So
+ * does what cannot park.
+ *
  * Threads: all. Invariants: a piece that was given is read by nobody; one whose copy may be pending
- * is given by the fence behind the copy. Nothing is unpinned before destroy: the driver does that
- * when all work of the device is done, and a client's stream may stall for as long as it likes.
- * Progress: short lock; calls of the table by who takes. Memory bound: FR_STAGING_LIMIT_BYTES on a
- * device are taken at once, in pieces up to twice as large; free are, of each size, as many as were
- * taken at once. */
+ * is given by the fence behind the copy, and so is what was brought home, as soon as an op has it:
+ * no piece waits for a client. Nothing is unpinned before destroy: the driver does that when all
+ * work of the device is done, and a client's stream may stall for as long as it likes. Progress:
+ * short lock; calls of the table by who takes. Memory bound: of each of the two kinds
+ * FR_STAGING_LIMIT_BYTES on a device, and what those ops take above it that run when it is reached;
+ * in pieces up to twice as large; free are, of each size, as many as were taken at once. */
 #ifndef FR_RUNTIME_DEVICE_STAGING_H
 #define FR_RUNTIME_DEVICE_STAGING_H
 
-#include "runtime/device/fence.h"
+#include "runtime/device/streams.h"
 
 #ifdef FR_SHRINK
 #define FR_STAGING_LIMIT_BYTES ((size_t)1 << 20)
@@ -29,20 +35,26 @@ typedef struct fr_staged {
     size_t size_bytes;
     size_t taken_bytes; /* what it was taken for, which may be less */
     uint32_t size_class;
+    fr_stream_kind kind; /* that it counts as: stalled, or work */
 } fr_staged;
 
 typedef struct fr_staging {
     fr_slabs records;
     fr_staged *free[FR_STAGING_CLASSES];
-    size_t taken_bytes;
+    size_t taken_bytes[FR_STREAM_GATE];
 } fr_staging;
 
 size_t fr_staging_limit_bytes(void); /* as this was compiled */
 void fr_staging_init(fr_opened *opened, const fr_allocator *allocator);
 void fr_staging_destroy(fr_opened *opened); /* entered; all are free */
 
-/* Entered. Contents undefined. NULL: the fault says why. */
-fr_staged *fr_staging_take(fr_opened *opened, size_t size_bytes, fr_device_fault *fault);
+/* With the list lock held: whether an op of that kind, which is no gate, may begin. */
+bool fr_staging_has_room(const fr_opened *opened, fr_stream_kind kind);
+/* Entered. Contents undefined. NULL: the fault says why; what is above the limit alone is refused.
+ */
+fr_staged *fr_staging_take(fr_opened *opened, fr_stream_kind kind, size_t size_bytes,
+                           fr_device_fault *fault);
+/* Without locks: ops that wait for room are resumed. */
 void fr_staging_give(fr_staged *staged);
 void fr_staging_give_after(fr_staged *staged, fr_fence *fence);
 

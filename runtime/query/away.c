@@ -1,6 +1,7 @@
 #include "runtime/query/away.h"
 
 #include "runtime/api/placement.h"
+#include "runtime/device/begin.h"
 #include "runtime/device/pieces.h"
 #include "runtime/store/store_state.h"
 
@@ -191,7 +192,7 @@ static bool fr_away_haul_all(fr_away *away, uint32_t haul, fr_device_run *run,
     size_t size_bytes = (size_t)fr_away_haul_bytes(away, haul);
     fr_placed *together = fr_device_run_temporary(run, size_bytes, fault);
     bool gathered = together && fr_away_gather(away, haul, together->address, run, fault);
-    fr_staged *staged = gathered ? fr_staging_take(run->opened, size_bytes, fault) : NULL;
+    fr_staged *staged = gathered ? fr_device_run_take_staging(run, size_bytes, fault) : NULL;
     if (!staged)
         return false;
     there->staged = staged;
@@ -204,33 +205,35 @@ static bool fr_away_haul_all(fr_away *away, uint32_t haul, fr_device_run *run,
 static fr_fence *fr_away_find_pending(const fr_away *away, uint32_t haul)
 {
     fr_fence *pending = NULL;
-    for (size_t s = 0; s < away->source_count && !pending; s++) {
-        if (!fr_away_is_of(&away->sources[s], haul))
-            continue;
-        pending = fr_placed_written(fr_away_placed(&away->sources[s]));
-        if (pending && fr_fence_is_over(pending)) {
-            fr_fence_release(pending);
-            pending = NULL;
-        }
-    }
+    for (size_t s = 0; s < away->source_count && !pending; s++)
+        if (fr_away_is_of(&away->sources[s], haul))
+            pending = fr_placed_pending(fr_away_placed(&away->sources[s]));
     return pending;
+}
+
+static bool fr_away_has_any(const fr_away *away)
+{
+    bool has = false;
+    for (size_t h = 0; h < away->haul_count && !has; h++)
+        has = away->hauls[h].staged != NULL;
+    return has;
 }
 
 /* A stream for what lies on the device. False: the op is parked, or the fault says why not. */
 static bool fr_away_begin(fr_away *away, uint32_t haul, fr_device_run *run, fr_device_fault *fault)
 {
-    fr_opened *opened = away->hauls[haul].opened;
-    uint64_t lane = fr_streams_lane_of_task(fr_op_id(away->op));
-    fr_own_stream *given = fr_stream_wait_take(&away->wait, opened);
     fr_fence_release(away->pending);
     away->pending = fr_away_find_pending(away, haul);
-    fr_stream_kind kind = fr_device_run_kind(away->pending);
-    bool begun = given ? fr_device_run_begin_given(run, opened, given, NULL, fault)
-                       : fr_device_run_begin_in(run, opened, kind, 0, lane, NULL, fault);
-    away->is_parked = !begun && run->all_busy;
-    if (away->is_parked)
-        fr_stream_park(&away->wait, opened, kind, lane, away->pending, away->graph, away->op);
-    return begun;
+    const fr_run_wish wish = {.opened = away->hauls[haul].opened,
+                              .kind = fr_device_run_kind(away->pending),
+                              .lane = fr_streams_lane_of_task(fr_op_id(away->op)),
+                              .dep = away->pending,
+                              .has_begun = fr_away_has_any(away),
+                              .graph = away->graph,
+                              .op = away->op};
+    fr_run_outcome outcome = fr_run_wish_begin(&wish, &away->wait, run, fault);
+    away->is_parked = outcome == FR_RUN_WAITS;
+    return outcome == FR_RUN_HAS_BEGUN;
 }
 
 static bool fr_away_bring_from(fr_away *away, uint32_t haul, fr_device_fault *fault)
@@ -241,25 +244,6 @@ static bool fr_away_bring_from(fr_away *away, uint32_t haul, fr_device_fault *fa
     bool put = fr_away_haul_all(away, haul, &run, fault) && fr_device_run_record(&run, fault);
     fr_device_run_end(&run);
     return put;
-}
-
-static void fr_away_is_over(fr_fence_call *call)
-{
-    fr_away *away = (fr_away *)(void *)((unsigned char *)call - offsetof(fr_away, over));
-#ifdef FR_MUTATE_DEVICE_AWAY_IS_LEFT
-    (void)away;
-#else
-    fr_graph_op_resume(away->graph, away->op);
-#endif
-}
-
-static void fr_away_park(fr_away *away, fr_fence *fence)
-{
-    away->is_parked = true;
-    away->over = (fr_fence_call){.run = fr_away_is_over};
-    fr_op_park(away->op);
-    if (!fr_fence_when_over(fence, &away->over))
-        fr_graph_op_resume(away->graph, away->op);
 }
 
 static ovstage_api_status_t fr_away_check(const fr_away *away, const fr_away_source *source,
@@ -287,8 +271,10 @@ ovstage_api_status_t fr_away_bring(fr_away *away, fr_op *op, fr_graph *graph, bo
             put = fr_away_bring_from(away, h, &fault);
 #ifndef FR_MUTATE_DEVICE_HOST_READS_EARLY
     for (size_t h = 0; h < away->haul_count && put && !away->is_parked; h++)
-        if (away->hauls[h].staged && !fr_fence_is_over(away->hauls[h].brought))
-            fr_away_park(away, away->hauls[h].brought);
+        if (away->hauls[h].staged && !fr_fence_is_over(away->hauls[h].brought)) {
+            away->is_parked = true;
+            fr_fence_park(&away->over, away->hauls[h].brought, graph, op);
+        }
 #endif
     *parked = away->is_parked;
     if (!put && !away->is_parked) {

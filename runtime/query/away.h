@@ -56,7 +56,7 @@ typedef struct fr_away {
     /* Of the op that waits. */
     fr_stream_wait wait;
     fr_fence *pending; /* a reference: what that waits for; or NULL */
-    fr_fence_call over;
+    fr_fence_wait over;
     fr_graph *graph;
     fr_op *op;
     bool is_parked;

@@ -67,7 +67,6 @@ static ovstage_api_status_t fr_group_make(fr_read *read, fr_read_part *part,
                                           ovstage_read_group_t *out)
 {
     fr_stage *stage = read->stage;
-    fr_read_unstage(stage, part);
     ovstage_api_status_t status = fr_store_read_materialize(stage->store, read->query, part);
     if (status != OVSTAGE_OK)
         return fr_error_set(status, "no memory to gather a group of %u rows of %u bytes",

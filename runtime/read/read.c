@@ -7,6 +7,7 @@
 #include "runtime/query/filter.h"
 #include "runtime/write/access.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FR_READ_MAX_NAMES UINT16_MAX
@@ -19,12 +20,12 @@ static ovstage_enqueue_result_t fr_read_refused(ovstage_api_status_t status)
     return result;
 }
 
-/* --- the op of a read that waits for seals ---------------------------------------------------- */
+/* --- the op of a read that waits -------------------------------------------------------------- */
 
 typedef struct fr_read_op {
     fr_read *read; /* one reference */
     bool holds;    /* the store keeps the read's moment */
-    fr_op *report; /* of one whose rows may be on their way when it was judged; or NULL */
+    fr_op *report; /* of one whose rows are on their way when it was judged; or NULL */
 } fr_read_op;
 
 static void fr_read_let_moment_go(fr_read_op *op)
@@ -57,19 +58,18 @@ static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
 {
     fr_read_op *payload = fr_op_payload(op);
     fr_read *read = payload->read;
-    (void)context;
+    bool judged = true;
     if (fr_query_is_ready(read->query))
-        fr_read_judge(read);
+        judged = fr_read_judge(read, context->graph, op);
     else
         fr_read_fail_with_query(read);
+    if (!judged)
+        return FR_RUN_PARKED; /* it may run again by now */
     fr_read_let_moment_go(payload);
     if (read->status != OVSTAGE_OK)
         fr_op_fail(op, read->status, "%s", read->result.text);
     if (payload->report && read->ready)
         fr_read_tell(read, payload->report);
-    else if (read->ready)
-        fr_op_fail(op, OVSTAGE_ERROR_OP_FAILED,
-                   "the values came to lie on a device after the read was accepted: read again");
     return FR_RUN_DONE;
 }
 
@@ -89,6 +89,7 @@ static void fr_read_make_available(fr_op *op, fr_read *read)
 static void fr_read_op_drop(fr_op *op)
 {
     fr_read_op *payload = fr_op_payload(op);
+    fr_stream_wait_let_go(&payload->read->wait);
     fr_read_let_moment_go(payload);
     fr_read_make_available(op, payload->read);
     if (fr_load_relaxed(&payload->read->state) == FR_READ_PENDING) {
@@ -101,10 +102,19 @@ static void fr_read_op_drop(fr_op *op)
     fr_read_unref(payload->read);
 }
 
+static void fr_read_op_tell(const fr_op *op, char *text, size_t text_bytes)
+{
+    (void)op; /* what it has may be another op's by now */
+    (void)snprintf(text, text_bytes,
+                   "rows on their way from a device, or a stream of a device or pinned memory for "
+                   "them, while others have all");
+}
+
 static const fr_op_type fr_read_op_type = {
     .name = "read",
     .run = fr_read_op_run,
     .drop = fr_read_op_drop,
+    .tell = fr_read_op_tell,
 };
 
 /* --- which seals ------------------------------------------------------------------------------ */
@@ -190,61 +200,6 @@ static void fr_read_accepted(fr_submission *submission, uint64_t id, void *user)
     fr_available_accept(call->read->turn, id);
 }
 
-static ovstage_enqueue_result_t fr_read_submit_op(fr_read *read, fr_op *op)
-{
-    fr_read_submission call = {.read = read};
-    fr_submission submission = {
-        .op = op,
-        .fails_with_producers = true, /* with the query's op: seals do not fail */
-        .admit = fr_read_admit,
-        .accepted = fr_read_accepted,
-        .user = &call,
-    };
-    fr_read_op *payload = fr_op_payload(op);
-    submission.report = payload->report;
-    ovstage_enqueue_result_t result =
-        fr_stage_submit_after(read->stage, &submission, 0, &call.producers_needed);
-    if (result.status == OVSTAGE_OK)
-        read->op_id = result.op_index; /* the report's, if there is one */
-    return result;
-}
-
-static ovstage_enqueue_result_t fr_read_submit_pending(fr_read *read)
-{
-    fr_stage *stage = read->stage;
-    fr_op *op = fr_graph_op_get(stage->graph, &fr_read_op_type);
-    if (!op)
-        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
-    fr_read_op *payload = fr_op_payload(op);
-    payload->read = read;
-    payload->holds = true;
-    payload->report = NULL;
-    /* A read of the host may find its rows on a device. */
-    if (read->device ? !read->available : fr_load_relaxed(&stage->devices) != NULL) {
-        payload->report = fr_device_report_get(stage->graph);
-        if (!payload->report) {
-            fr_graph_op_put(stage->graph, op);
-            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
-                                   "no memory for an operation's record");
-        }
-    }
-    fr_read_ref(read);
-#ifndef FR_MUTATE_READ_NO_MOMENT
-    fr_read_keep(read, &read->hold, read->bounds.end);
-#else
-    payload->holds = false;
-#endif
-    ovstage_enqueue_result_t result = fr_read_submit_op(read, op);
-    if (result.status != OVSTAGE_OK) {
-        fr_read_let_moment_go(payload);
-        if (payload->report)
-            fr_device_report_put(stage->graph, payload->report);
-        fr_graph_op_put(stage->graph, op);
-        fr_read_unref(read);
-    }
-    return result;
-}
-
 /* --- read_attributes -------------------------------------------------------------------------- */
 
 static ovstage_api_status_t fr_read_check(const ovx_token_t *attributes, size_t count,
@@ -309,16 +264,84 @@ static ovstage_api_status_t fr_read_admit_seals(fr_submission *submission, void 
     return OVSTAGE_OK;
 }
 
-/* The same; and its event, which it has recorded, was accepted with no other op meanwhile. */
+/* The same; and its event was accepted with no other op meanwhile. */
+static ovstage_api_status_t fr_read_admit_in_turn(fr_submission *submission, fr_read *read)
+{
+    if (read->turn && read->turn->serial != read->turn_serial)
+        return FR_READ_OVERTAKEN;
+    return fr_read_admit_seals(submission, read);
+}
+
+static ovstage_api_status_t fr_read_admit_pinned(fr_submission *submission, void *user)
+{
+    const fr_read_submission *call = user;
+    return fr_read_admit_in_turn(submission, call->read);
+}
+
+/* Its event is recorded. */
 static ovstage_api_status_t fr_read_admit_judged(fr_submission *submission, void *user)
 {
     fr_read *read = user;
-    if (read->turn && read->turn->serial != read->turn_serial)
-        return FR_READ_OVERTAKEN;
-    ovstage_api_status_t status = fr_read_admit_seals(submission, read);
+    ovstage_api_status_t status = fr_read_admit_in_turn(submission, read);
     if (status == OVSTAGE_OK)
         fr_available_accept(read->turn, fr_available_last(read->turn));
     return status;
+}
+
+static ovstage_enqueue_result_t fr_read_submit_op(fr_read *read, fr_op *op)
+{
+    fr_read_submission call = {.read = read};
+    fr_submission submission = {
+        .op = op,
+        .fails_with_producers = true, /* with the query's op: seals do not fail */
+        .admit = read->is_pinned ? fr_read_admit_pinned : fr_read_admit,
+        .accepted = fr_read_accepted,
+        .user = &call,
+    };
+    fr_read_op *payload = fr_op_payload(op);
+    submission.report = payload->report;
+    ovstage_enqueue_result_t result =
+        fr_stage_submit_after(read->stage, &submission, 0, &call.producers_needed);
+    if (result.status == OVSTAGE_OK)
+        read->op_id = result.op_index; /* the report's, if there is one */
+    return result;
+}
+
+/* For seals, its query or its turn; or, pinned, for what a device does first. */
+static ovstage_enqueue_result_t fr_read_submit_pending(fr_read *read)
+{
+    fr_stage *stage = read->stage;
+    fr_op *op = fr_graph_op_get(stage->graph, &fr_read_op_type);
+    if (!op)
+        return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for an operation's record");
+    fr_read_op *payload = fr_op_payload(op);
+    payload->read = read;
+    payload->holds = !read->is_pinned;
+    payload->report = NULL;
+    if (read->device && !read->available) {
+        payload->report = fr_device_report_get(stage->graph);
+        if (!payload->report) {
+            fr_graph_op_put(stage->graph, op);
+            return fr_error_refuse(OVSTAGE_ERROR_OUT_OF_MEMORY,
+                                   "no memory for an operation's record");
+        }
+    }
+    fr_read_ref(read);
+#ifndef FR_MUTATE_READ_NO_MOMENT
+    if (payload->holds)
+        fr_read_keep(read, &read->hold, read->bounds.end);
+#else
+    payload->holds = false;
+#endif
+    ovstage_enqueue_result_t result = fr_read_submit_op(read, op);
+    if (result.status != OVSTAGE_OK) {
+        fr_read_let_moment_go(payload);
+        if (payload->report)
+            fr_device_report_put(stage->graph, payload->report);
+        fr_graph_op_put(stage->graph, op);
+        fr_read_unref(read);
+    }
+    return result;
 }
 
 /* A refusal need not have been right at any one moment when seals of what is read were accepted or
@@ -360,7 +383,12 @@ static ovstage_enqueue_result_t fr_read_submit_on_its_way(fr_read *read)
 /* With nothing to wait for: judged and pinned now, and mostly complete at birth. */
 static ovstage_enqueue_result_t fr_read_submit_judged(fr_read *read)
 {
-    fr_read_judge(read);
+    if (!fr_read_judge(read, NULL, NULL)) {
+        ovstage_enqueue_result_t pinned = fr_read_submit_pending(read);
+        if (pinned.status == FR_READ_OVERTAKEN)
+            fr_read_unjudge(read);
+        return pinned;
+    }
     if (read->status != OVSTAGE_OK) {
 #ifndef FR_MUTATE_READ_REFUSED_AT_ONCE
         if (read->status != OVSTAGE_ERROR_OUT_OF_MEMORY && !fr_read_refusal_stands(read)) {

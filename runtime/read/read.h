@@ -15,11 +15,13 @@
  * type-stable slabs (write/access.h); a read keeps its array of parts for the next one.
  *
  * Word `state`: FR_READ_PENDING until judged; FR_READ_JUDGED set once by who judged (inside the
- * enqueue, in the op's run, or in its drop). */
+ * enqueue, in the op's run, or in its drop). What comes home from a device is judged when it is
+ * there, and lies in the host's own memory. */
 #ifndef FR_RUNTIME_READ_READ_H
 #define FR_RUNTIME_READ_READ_H
 
 #include "runtime/api/stage.h"
+#include "runtime/device/park.h"
 #include "runtime/write/access.h"
 
 #define FR_READ_INLINE_NAMES 4
@@ -55,6 +57,15 @@ typedef struct fr_read {
     uint64_t turn_serial;        /* of it, when the read was last judged */
     bool told;                   /* `available` was recorded, or could not be */
     struct fr_fence *ready; /* without an event: what the rows wait for; a reference, or NULL */
+    /* While it is judged, which may take several steps: its parts are pinned; it has to wait, in
+     * its op, or without one, in its call, until it has one; for a stream or room, a reference of
+     * what its rows wait for, or NULL; for its rows, which come home. */
+    bool is_pinned, waits;
+    fr_graph *graph;
+    fr_op *op;
+    fr_stream_wait wait;
+    struct fr_fence *pending;
+    fr_fence_wait home;
     uint32_t name_count;
     fr_read_name few[FR_READ_INLINE_NAMES];
     fr_read_name *names; /* few, or a block */
@@ -76,12 +87,10 @@ typedef struct fr_group {
 fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bounds,
                       uint32_t name_count);
 /* read_device.c. place: where the payload is to be; not OK: the last error is set. to_device: of
- * parts that are pinned, before anybody sees them; not OK: the text of the result says why. */
+ * parts that are pinned, before anybody sees them, again when it had to wait; not OK: the text of
+ * the result says why. */
 ovstage_api_status_t fr_read_place(fr_read *read, const ovstage_placement_t *placement);
 ovstage_api_status_t fr_read_to_device(fr_read *read);
-/* Of a part that is fetched: pinned memory goes back, since clients keep groups as long as they
- * like, and there is little of it. Without memory it stays. */
-void fr_read_unstage(fr_stage *stage, fr_read_part *part);
 /* What it selects at a moment is kept in between. */
 void fr_read_keep(const fr_read *read, fr_read_hold *hold, uint64_t moment);
 void fr_read_let_go(const fr_read *read, fr_read_hold *hold);
@@ -89,9 +98,11 @@ void fr_read_ref(void *read);
 void fr_read_unref(void *read); /* the last one releases the parts that nobody fetched */
 /* Finds attributes that were not known before. */
 void fr_read_resolve(fr_read *read);
-/* Pins by the newest executed floors and publishes the outcome. */
-void fr_read_judge(fr_read *read);
-/* Undoes a judgement that nobody has seen yet. */
+/* Pins by the newest executed floors, brings rows to where they are wanted, and publishes the
+ * outcome. False: it waits, and is called again by its op, which is parked, or, in the read's call,
+ * by the op that it gets. op: whose run this is, NULL: the call. */
+bool fr_read_judge(fr_read *read, fr_graph *graph, fr_op *op);
+/* Undoes a judgement that nobody has seen yet, or the steps towards one. */
 void fr_read_unjudge(fr_read *read);
 /* Publishes a failure instead. */
 void fr_read_fail(fr_read *read, ovstage_api_status_t status, const char *text);

@@ -1,8 +1,12 @@
 /* Reads whose payload is to be on a device. Rows that lie there as they are wanted are handed out
  * as they lie; others are gathered there, or brought from the host, into memory of the read's own.
- * The client's event is recorded behind all of it. */
+ * The client's event is recorded behind all of it. And reads of the host of what lies on devices.
+ *
+ * Where rows have to be moved that may take several steps: to_device is called again until it does
+ * not wait any more, and does not do again what it has done. */
 #include "runtime/api/placement.h"
 #include "runtime/device/available.h"
+#include "runtime/device/begin.h"
 #include "runtime/read/read.h"
 
 #include <stdarg.h>
@@ -115,9 +119,15 @@ static bool fr_read_upload(const fr_read_part *part, fr_device_run *run, fr_devi
 }
 
 /* The rows of a part of a device to the host, in order. */
-static bool fr_read_fetch_home(fr_read_part *part, fr_device_run *run, fr_device_fault *fault)
+static bool fr_read_fetch_home(const fr_read *read, fr_read_part *part, fr_device_run *run,
+                               fr_device_fault *fault)
 {
     fr_placed *from = part->placed;
+    part->kept = fr_store_buffer_get(read->stage->store, part->data_bytes);
+    if (!part->kept) {
+        fr_device_fault_memory(fault, part->data_bytes);
+        return false;
+    }
     if (from && !fr_device_run_reads(run, from, FR_USE_AS_IT_LIES, fault))
         return false;
     if (!from) {
@@ -125,30 +135,23 @@ static bool fr_read_fetch_home(fr_read_part *part, fr_device_run *run, fr_device
         if (!from || !fr_store_read_gather_placed(part, run, from, fault))
             return false;
     }
-    part->staged = fr_staging_take(run->opened, part->data_bytes, fault);
+    part->staged = fr_device_run_take_staging(run, part->data_bytes, fault);
     if (!part->staged)
         return false;
-    if (!part->schema.is_array)
-        part->data = part->staged->memory;
     part->brought = run->done;
     fr_fence_retain(part->brought);
     return fr_device_run_download(run, part->staged->memory, from->address, part->data_bytes,
                                   fault);
 }
 
-void fr_read_unstage(fr_stage *stage, fr_read_part *part)
+/* Into memory of the host's own: pinned memory goes back at once, since clients fetch when they
+ * like, and there is little of it. */
+static void fr_read_unstage(fr_read_part *part)
 {
-#ifdef FR_MUTATE_DEVICE_GROUPS_KEEP_STAGING
-    return;
-#endif
-    if (!part->staged || part->tensors) /* which are of what is staged */
-        return;
-    part->kept = fr_store_buffer_get(stage->store, part->data_bytes);
-    if (!part->kept)
-        return;
-    memcpy(fr_store_buffer_data(part->kept), part->staged->memory, part->data_bytes);
+    unsigned char *data = fr_store_buffer_data(part->kept);
+    memcpy(data, part->staged->memory, part->data_bytes);
     if (!part->schema.is_array)
-        part->data = fr_store_buffer_data(part->kept);
+        part->data = data;
     part->placed = NULL; /* it is a part of the host from here on */
     fr_staging_give_after(part->staged, part->brought);
     part->staged = NULL;
@@ -185,34 +188,58 @@ static bool fr_read_put_part(fr_read_part *part, fr_device_run *run, fr_device_f
 }
 
 /* Where no row has to be moved there are waits alone, of which any number may be under way.
- * device: of a run for what lies there; NULL: of one for all. */
-static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *device)
+ * device: of a run for what lies there; NULL: of one for all. pending: what one of the rows waits
+ * for, if anything; a reference. */
+static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *device,
+                                          fr_fence **pending)
 {
-    bool moves = device != read->device, written = true;
+    bool moves = device != read->device;
+    *pending = NULL;
     for (uint32_t p = 0; p < read->result.part_count; p++) {
         const fr_read_part *part = &read->result.parts[p];
         if (!fr_read_has_rows(part) || (device != read->device && part->device != device))
             continue;
         moves = moves || !fr_read_lies_on(part, read->device);
-        written = written && (!part->device || fr_store_read_is_written(part));
+        if (part->device && !*pending)
+            *pending = fr_store_read_pending(part);
     }
 #ifdef FR_MUTATE_DEVICE_READS_STALL
-    written = false;
+    return moves ? FR_STREAM_STALLED : FR_STREAM_GATE;
 #endif
-    return !moves ? FR_STREAM_GATE : written ? FR_STREAM_WORK : FR_STREAM_STALLED;
+    return moves ? fr_device_run_kind(*pending) : FR_STREAM_GATE;
 }
 
-static bool fr_read_begin(const fr_read *read, fr_opened *device, uintptr_t client_stream,
+static bool fr_read_has_staging(const fr_read *read)
+{
+    bool has = false;
+    for (uint32_t p = 0; p < read->result.part_count && !has; p++)
+        has = read->result.parts[p].staged != NULL;
+    return has;
+}
+
+/* False: the fault says why, or the read waits. */
+static bool fr_read_begin(fr_read *read, fr_opened *device, uintptr_t client_stream,
                           fr_device_run *run, fr_device_fault *fault)
 {
-    fr_stream_kind kind = fr_read_stream_kind(read, device);
+    fr_fence_release(read->pending);
+    fr_stream_kind kind = fr_read_stream_kind(read, device, &read->pending);
 #ifdef FR_MUTATE_DEVICE_READS_IN_THE_LANE
     uint64_t lane = read->bounds.end;
 #else
     uint64_t lane = kind == FR_STREAM_STALLED ? fr_streams_lane_of_stalled_reads(read->bounds.end)
                                               : fr_streams_lane_of_reads(read->bounds.end);
 #endif
-    return fr_device_run_begin_in(run, device, kind, client_stream, lane, NULL, fault);
+    const fr_run_wish wish = {.opened = device,
+                              .kind = kind,
+                              .stream = client_stream,
+                              .lane = lane,
+                              .dep = read->pending,
+                              .has_begun = fr_read_has_staging(read),
+                              .graph = read->graph,
+                              .op = read->op};
+    fr_run_outcome outcome = fr_run_wish_begin(&wish, read->op ? &read->wait : NULL, run, fault);
+    read->waits = outcome == FR_RUN_WAITS;
+    return outcome == FR_RUN_HAS_BEGUN;
 }
 
 /* --- on the device that the client has named -------------------------------------------------- */
@@ -232,7 +259,7 @@ static bool fr_read_gather_part(fr_read_part *part, fr_device_run *run, fr_devic
 }
 
 /* Rows that lie apart on another device are brought together there. */
-static bool fr_read_gather_on(const fr_read *read, fr_opened *device, fr_device_fault *fault)
+static bool fr_read_gather_on(fr_read *read, fr_opened *device, fr_device_fault *fault)
 {
     fr_device_run run;
     if (!fr_read_begin(read, device, 0, &run, fault))
@@ -248,7 +275,7 @@ static bool fr_read_gather_on(const fr_read *read, fr_opened *device, fr_device_
     return put;
 }
 
-static bool fr_read_gather_elsewhere(const fr_read *read, fr_device_fault *fault)
+static bool fr_read_gather_elsewhere(fr_read *read, fr_device_fault *fault)
 {
     bool put = true;
     for (uint32_t p = 0; p < read->result.part_count && put; p++)
@@ -312,7 +339,8 @@ static bool fr_read_put_there(fr_read *read, fr_device_fault *fault)
         put = fr_read_put_all(read, &run, fault);
         fr_device_run_end(&run);
     }
-    fr_read_end_gathers(read, put);
+    if (!read->waits)
+        fr_read_end_gathers(read, put);
     return put;
 }
 
@@ -340,7 +368,7 @@ static bool fr_read_put_home_from(fr_read *read, fr_opened *device, fr_device_fa
     for (uint32_t p = 0; p < read->result.part_count && put; p++) {
         fr_read_part *part = &read->result.parts[p];
         if (part->device == device && fr_read_has_rows(part))
-            put = fr_read_fetch_home(part, &run, fault);
+            put = fr_read_fetch_home(read, part, &run, fault);
     }
     put = put && fr_read_end_home(read, &run, fault);
     fr_device_run_end(&run);
@@ -356,6 +384,31 @@ static bool fr_read_put_home(fr_read *read, fr_device_fault *fault)
             put = fr_read_put_home_from(read, part->device, fault);
     }
     return put;
+}
+
+/* They are there. */
+static ovstage_api_status_t fr_read_come_home(fr_read *read)
+{
+    fr_fence *ready = read->ready;
+    bool waits = ready && !fr_fence_is_over(ready);
+#ifdef FR_MUTATE_DEVICE_READ_HOME_EARLY
+    waits = false;
+#endif
+    read->waits = waits;
+    if (waits && read->op)
+        fr_fence_park(&read->home, ready, read->graph, read->op);
+    if (!ready || waits)
+        return OVSTAGE_OK;
+    if (fr_fence_look(ready) == FR_FENCE_LOST)
+        return fr_read_refuse(read, OVSTAGE_ERROR_OP_FAILED,
+                              "CUDA device %d failed before the values were there: %s",
+                              (int)ready->opened->place, fr_opened_death(ready->opened));
+    for (uint32_t p = 0; p < read->result.part_count; p++)
+        if (read->result.parts[p].staged)
+            fr_read_unstage(&read->result.parts[p]);
+    fr_fence_release(ready);
+    read->ready = NULL;
+    return OVSTAGE_OK;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -379,9 +432,13 @@ ovstage_api_status_t fr_read_to_device(fr_read *read)
     if (status != OVSTAGE_OK || !device)
         return status;
     fr_device_fault fault;
+    read->waits = false;
     fr_devices_settle(device->devices);
     bool put = read->device ? fr_read_put_there(read, &fault) : fr_read_put_home(read, &fault);
-    return put ? OVSTAGE_OK
-               : fr_read_refuse(read, fr_placement_status(&fault), "a read on a device: %s",
-                                fault.text);
+    if (read->waits)
+        return OVSTAGE_OK;
+    if (!put)
+        return fr_read_refuse(read, fr_placement_status(&fault), "a read on a device: %s",
+                              fault.text);
+    return read->device ? OVSTAGE_OK : fr_read_come_home(read);
 }

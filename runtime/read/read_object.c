@@ -26,7 +26,9 @@ fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bo
     read->status = OVSTAGE_OK;
     read->device = NULL;
     read->turn = NULL;
-    read->ready = NULL;
+    read->ready = read->pending = NULL;
+    read->is_pinned = read->waits = false;
+    read->wait.stream = NULL;
     read->name_count = name_count;
     read->names = read->few;
     read->taken = 0;
@@ -51,11 +53,13 @@ void fr_read_release_part(fr_stage *stage, fr_read_part *part)
 {
     if (part->own)
         fr_placed_dispose(part->own);
+    if (part->together)
+        fr_placed_dispose(part->together);
     if (part->staged)
         fr_staging_give_after(part->staged, part->brought);
     fr_fence_release(part->brought);
     fr_store_buffer_release(stage->store, part->kept);
-    part->own = NULL;
+    part->own = part->together = NULL;
     part->kept = NULL;
     part->staged = NULL;
     part->brought = NULL;
@@ -71,7 +75,9 @@ static void fr_read_release_parts(fr_read *read)
         fr_read_release_part(read->stage, &read->result.parts[p]);
     read->taken = read->result.part_count = 0;
     fr_fence_release(read->ready);
-    read->ready = NULL;
+    fr_fence_release(read->pending);
+    read->ready = read->pending = NULL;
+    read->is_pinned = read->waits = false;
 }
 
 void fr_read_unref(void *object)
@@ -186,7 +192,7 @@ void fr_read_let_go(const fr_read *read, fr_read_hold *hold)
 /* Seals that are published while a read goes by an older record may drop what that selects. Then it
  * is done again with its moment held: nothing that the record of then selects is dropped any more.
  */
-void fr_read_judge(fr_read *read)
+static ovstage_api_status_t fr_read_pin_now(fr_read *read)
 {
     fr_stage *stage = read->stage;
     const fr_floor_record *record = fr_floors_record_acquire(stage->floors);
@@ -203,12 +209,24 @@ void fr_read_judge(fr_read *read)
         fr_floors_record_release(stage->floors, record);
         fr_read_let_go(read, &hold);
     }
+    return status;
+}
+
+bool fr_read_judge(fr_read *read, fr_graph *graph, fr_op *op)
+{
+    ovstage_api_status_t status = read->is_pinned ? OVSTAGE_OK : fr_read_pin_now(read);
     if (status == OVSTAGE_OK) {
+        read->is_pinned = true;
+        read->graph = graph;
+        read->op = op;
         status = fr_read_to_device(read);
+        if (status == OVSTAGE_OK && read->waits)
+            return false;
         if (status != OVSTAGE_OK)
             fr_read_release_parts(read);
     }
     fr_read_publish(read, status);
+    return true;
 }
 
 void fr_read_unjudge(fr_read *read)

@@ -322,14 +322,14 @@ bool fr_array_gather(const fr_slice *slices, uint32_t count, uint32_t element_by
     return put;
 }
 
-bool fr_array_is_written(const fr_slice *slices, uint32_t count)
+fr_fence *fr_array_pending(const fr_slice *slices, uint32_t count)
 {
     fr_placed *home = NULL;
+    fr_fence *pending = NULL;
     uint32_t row = 0;
-    bool written = true;
-    while (written && (home = fr_array_next_home(slices, count, &row, home)) != NULL)
-        written = fr_placed_is_written(home);
-    return written;
+    while (!pending && (home = fr_array_next_home(slices, count, &row, home)) != NULL)
+        pending = fr_placed_pending(home);
+    return pending;
 }
 
 int32_t fr_array_lost(const fr_slice *slices, uint32_t count)

@@ -72,13 +72,8 @@ static uint32_t fr_current_places_next(const fr_current_places *places, uint32_t
 fr_fence *fr_current_places_pending(const fr_current_places *places)
 {
     fr_fence *pending = NULL;
-    for (uint32_t k = 0; k < places->count && !pending; k = fr_current_places_next(places, k)) {
-        pending = fr_placed_written(places->items[k].buffer->placed);
-        if (pending && fr_fence_is_over(pending)) {
-            fr_fence_release(pending);
-            pending = NULL;
-        }
-    }
+    for (uint32_t k = 0; k < places->count && !pending; k = fr_current_places_next(places, k))
+        pending = fr_placed_pending(places->items[k].buffer->placed);
     return pending;
 }
 

@@ -57,11 +57,11 @@ void fr_store_read_pack(const fr_read_part *part, unsigned char *to)
         memcpy(to, part->data, part->data_bytes);
 }
 
-bool fr_store_read_is_written(const fr_read_part *part)
+struct fr_fence *fr_store_read_pending(const fr_read_part *part)
 {
     if (part->schema.is_array)
-        return fr_array_is_written(part->data, part->count);
-    return part->placed ? fr_placed_is_written(part->placed) : fr_snapshot_is_written(part->state);
+        return fr_array_pending(part->data, part->count);
+    return part->placed ? fr_placed_pending(part->placed) : fr_snapshot_pending(part->state);
 }
 
 bool fr_store_read_wait(const fr_read_part *part, struct fr_device_run *run,

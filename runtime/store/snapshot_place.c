@@ -62,17 +62,17 @@ static bool fr_gather_over(const fr_gather *gather, const fr_version *version,
     return moved;
 }
 
-bool fr_snapshot_is_written(const fr_snapshot *snapshot)
+fr_fence *fr_snapshot_pending(const fr_snapshot *snapshot)
 {
-    bool written = true;
-    for (uint32_t s = 0; s < snapshot->source_count; s++) {
+    fr_fence *pending = NULL;
+    for (uint32_t s = 0; s < snapshot->source_count && !pending; s++) {
         const fr_source *source = &snapshot->sources[s];
         if (source->only)
-            written = written && fr_placed_is_written(source->only->buffer->placed);
-        for (uint32_t v = 0; !source->only && v < source->version_count; v++)
-            written = written && fr_placed_is_written(source->versions[v]->buffer->placed);
+            pending = fr_placed_pending(source->only->buffer->placed);
+        for (uint32_t v = 0; !source->only && v < source->version_count && !pending; v++)
+            pending = fr_placed_pending(source->versions[v]->buffer->placed);
     }
-    return written;
+    return pending;
 }
 
 bool fr_snapshot_gather_placed(const fr_snapshot *snapshot, fr_device_run *run, fr_placed *to,

@@ -21,9 +21,7 @@ typedef struct fr_write_hold fr_write_hold;
 
 /* write_down.h */
 typedef struct fr_write_down {
-    fr_fence_call call; /* resumes the op; first */
-    fr_graph *graph;
-    fr_op *op;
+    fr_fence_wait over;
     fr_staged *staged; /* the rows of the entry that is next, one after the other; NULL: none */
     fr_fence *done;    /* behind the copy of them */
 } fr_write_down;

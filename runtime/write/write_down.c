@@ -101,23 +101,11 @@ static bool fr_write_down_copy(const fr_write_entry *entry, const fr_row_source 
            fr_device_run_record(run, fault);
 }
 
-static void fr_write_down_over(fr_fence_call *call)
-{
-    const fr_write_down *down = (const fr_write_down *)(const void *)call;
-    fr_graph_op_resume(down->graph, down->op);
-}
-
 static void fr_write_down_park(fr_op *op, fr_graph *graph, fr_device_write *device)
 {
-    fr_write_down *down = &device->down;
-    down->call = (fr_fence_call){.run = fr_write_down_over};
-    down->graph = graph;
-    down->op = op;
 #ifndef FR_MUTATE_DEVICE_WRITES_DOWN_EARLY
     device->is_parked = true;
-    fr_op_park(op);
-    if (!fr_fence_when_over(down->done, &down->call))
-        fr_graph_op_resume(graph, op);
+    fr_fence_park(&device->down.over, device->down.done, graph, op);
 #endif
 }
 
@@ -132,7 +120,7 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
                                 : fr_devices_open(device->opened->devices, entry->source, &fault);
     if (!fr_write_home_begin(op, write->stage->graph, device, &what, &run))
         return;
-    fr_staged *staged = fr_staging_take(run.opened, (size_t)fr_write_down_bytes(entry), &fault);
+    fr_staged *staged = fr_device_run_take_staging(&run, (size_t)fr_write_down_bytes(entry), &fault);
     bool copied = staged && fr_write_down_copy(entry, rows, &run, staged, &fault);
     if (staged && !copied) { /* what was put into the stream may still write it */
         staged->next = run.staged;

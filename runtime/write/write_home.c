@@ -1,6 +1,7 @@
 #include "runtime/write/write_home.h"
 
 #include "runtime/api/placement.h"
+#include "runtime/device/begin.h"
 #include "runtime/store/store_state.h"
 
 void fr_write_home_fail(fr_op *op, const fr_device_fault *fault)
@@ -18,25 +19,25 @@ bool fr_write_home_begin(fr_op *op, fr_graph *graph, fr_device_write *device, co
                          fr_device_run *run)
 {
     fr_device_fault fault;
-    fr_fence *dep = device->captured.dep, *comes_before = device->dep_is_written ? NULL : dep;
-    fr_stream_kind kind = fr_device_run_kind(dep);
-    uintptr_t stream = what->device == device->opened ? device->stream : 0;
-    fr_own_stream *given = fr_stream_wait_take(&device->wait, what->device);
-    bool begun = given ? fr_device_run_begin_given(run, what->device, given, comes_before, &fault)
-                       : fr_device_run_begin_in(run, what->device, kind, stream, what->ordinal,
-                                                comes_before, &fault);
-#ifndef FR_MUTATE_DEVICE_HOST_ROWS_FIND_NO_STREAM
-    if (!begun && run->all_busy && !device->may_park)
-        begun = fr_device_run_begin_more(run, what->device, what->ordinal, comes_before, &fault);
-#endif
-    if (begun)
-        return true;
-    device->is_parked = run->all_busy && device->may_park;
-    if (device->is_parked)
-        fr_stream_park(&device->wait, what->device, kind, what->ordinal, dep, graph, op);
+    fr_fence *dep = device->captured.dep;
+    const fr_run_wish wish = {.opened = what->device,
+                              .kind = fr_device_run_kind(dep),
+                              .stream = what->device == device->opened ? device->stream : 0,
+                              .lane = what->ordinal,
+                              .dep = dep,
+                              .comes_before = device->dep_is_written ? NULL : dep,
+                              .graph = graph,
+                              .op = op};
+    fr_run_outcome outcome;
+    if (device->may_park)
+        outcome = fr_run_wish_begin(&wish, &device->wait, run, &fault);
     else
+        outcome = fr_run_wish_begin_at_once(&wish, run, &fault) ? FR_RUN_HAS_BEGUN
+                                                                : FR_RUN_HAS_FAILED;
+    device->is_parked = outcome == FR_RUN_WAITS;
+    if (outcome == FR_RUN_HAS_FAILED)
         fr_write_home_fail(op, &fault);
-    return false;
+    return outcome == FR_RUN_HAS_BEGUN;
 }
 
 bool fr_write_home_reserve(fr_op *op, const fr_stage *stage, fr_device_write *device,

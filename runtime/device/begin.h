@@ -14,8 +14,8 @@ typedef struct fr_run_wish {
     fr_stream_kind kind;
     uintptr_t stream; /* a client's; 0: one of ours, for the work of that lane */
     uint64_t lane;
-    fr_fence *dep; /* of one that is stalled: what it waits for, so that it parks no longer than that;
-                      of its op, as long as that is parked. Or NULL */
+    fr_fence *dep; /* of one that is stalled: what it waits for, so that it parks no longer than
+                      that; of its op, as long as that is parked. Or NULL */
     const fr_fence *comes_before; /* what comes before all of the run; or NULL */
     bool has_begun; /* it holds what it was given room for: to wait for more would be to wait for
                        others that hold some, and wait as well */

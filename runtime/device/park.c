@@ -118,7 +118,11 @@ void fr_stream_waits_wake_all(fr_opened *opened)
 void fr_stream_waits_wake_room(fr_opened *opened, fr_stream_kind kind)
 {
     while (fr_stream_waits_wake_first(opened, &opened->waits.room[kind], fr_staging_has_room))
+#ifdef FR_MUTATE_DEVICE_ROOM_TELLS_ONE
+        break;
+#else
         ;
+#endif
 }
 
 /* --- the op ----------------------------------------------------------------------------------- */
@@ -127,6 +131,9 @@ void fr_stream_waits_wake_room(fr_opened *opened, fr_stream_kind kind)
 static bool fr_stream_wait_is_vain(const fr_stream_wait *wait)
 {
     const fr_opened *opened = wait->opened;
+#ifdef FR_MUTATE_DEVICE_PARKS_IN_VAIN
+    return false;
+#endif
     if (wait->list == &opened->waits.room[wait->kind])
         return fr_staging_has_room(opened, wait->kind);
     return fr_streams_any_for(opened, wait->kind, wait->lane);

@@ -2,9 +2,9 @@
  * while the host goes on.
  *
  * What is stalled, and what waits for nobody and is soon over, are counted apart, so that the one
- * never waits for room that the other has. An op asks for room before it begins (begin.h), and parks
- * where there is none; once it has begun it gets what it needs, for half of it cannot be put off. So
- * does what cannot park.
+ * never waits for room that the other has. An op asks for room before it begins (begin.h), and
+ * parks where there is none; once it has begun it gets what it needs, for half of it cannot be put
+ * off. So does what cannot park.
  *
  * Threads: all. Invariants: a piece that was given is read by nobody; one whose copy may be pending
  * is given by the fence behind the copy, and so is what was brought home, as soon as an op has it:

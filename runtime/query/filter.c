@@ -365,7 +365,10 @@ static bool fr_filter_is_large(const fr_op *op)
 static void fr_filter_tell(const fr_op *op, char *text, size_t text_bytes)
 {
     (void)op;
-    (void)snprintf(text, text_bytes, "values on a device, which are brought to the host");
+    (void)snprintf(
+        text, text_bytes,
+        "values on a device, which are brought to the host, or a stream or pinned memory for "
+        "them, while others have all");
 }
 
 static const fr_op_type fr_filter_op_type = {

@@ -106,8 +106,8 @@ static void fr_read_op_tell(const fr_op *op, char *text, size_t text_bytes)
 {
     (void)op; /* what it has may be another op's by now */
     (void)snprintf(text, text_bytes,
-                   "rows on their way from a device, or a stream of a device or pinned memory for "
-                   "them, while others have all");
+                   "rows on their way from a device, or a stream of a device or pinned memory, "
+                   "while others have all");
 }
 
 static const fr_op_type fr_read_op_type = {

@@ -153,8 +153,10 @@ static void fr_read_unstage(fr_read_part *part)
     if (!part->schema.is_array)
         part->data = data;
     part->placed = NULL; /* it is a part of the host from here on */
+#ifndef FR_MUTATE_DEVICE_READS_KEEP_STAGING
     fr_staging_give_after(part->staged, part->brought);
     part->staged = NULL;
+#endif
 }
 
 /* The rows together, on the device of the run. */

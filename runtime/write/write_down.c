@@ -120,7 +120,8 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
                                 : fr_devices_open(device->opened->devices, entry->source, &fault);
     if (!fr_write_home_begin(op, write->stage->graph, device, &what, &run))
         return;
-    fr_staged *staged = fr_device_run_take_staging(&run, (size_t)fr_write_down_bytes(entry), &fault);
+    fr_staged *staged =
+        fr_device_run_take_staging(&run, (size_t)fr_write_down_bytes(entry), &fault);
     bool copied = staged && fr_write_down_copy(entry, rows, &run, staged, &fault);
     if (staged && !copied) { /* what was put into the stream may still write it */
         staged->next = run.staged;

@@ -32,8 +32,8 @@ bool fr_write_home_begin(fr_op *op, fr_graph *graph, fr_device_write *device, co
     if (device->may_park)
         outcome = fr_run_wish_begin(&wish, &device->wait, run, &fault);
     else
-        outcome = fr_run_wish_begin_at_once(&wish, run, &fault) ? FR_RUN_HAS_BEGUN
-                                                                : FR_RUN_HAS_FAILED;
+        outcome =
+            fr_run_wish_begin_at_once(&wish, run, &fault) ? FR_RUN_HAS_BEGUN : FR_RUN_HAS_FAILED;
     device->is_parked = outcome == FR_RUN_WAITS;
     if (outcome == FR_RUN_HAS_FAILED)
         fr_write_home_fail(op, &fault);

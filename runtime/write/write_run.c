@@ -309,7 +309,7 @@ static void fr_write_tell(const fr_op *op, char *text, size_t text_bytes)
 {
     (void)op;
     (void)snprintf(text, text_bytes,
-                   "a stream of a device, while all have other ordinals' work, or rows on their "
+                   "a stream of a device or pinned memory, while others have all, or rows on their "
                    "way to the host");
 }
 

@@ -218,47 +218,6 @@ TEST_P(Mixing, AColumnOfTheHostIsReadOnADevice)
     EXPECT_EQ(stage.read(query, attribute, 1), values);
 }
 
-// However many groups a client keeps, there is pinned memory for others (device/staging.h).
-TEST_P(Mixing, GroupsThatAreKeptAreNoPinnedMemory)
-{
-    const size_t limit_bytes = fr_staging_limit_bytes();
-    if (GetParam().mode != FR_SIM_LAZY)
-        return; // what is counted is the same in each order
-    const int64_t lanes = 250, parts = 16;
-    const size_t row_bytes = lanes * sizeof(double);
-    const auto rows = static_cast<int64_t>(limit_bytes / parts / row_bytes);
-    client::Stage stage(1);
-    ovx_token_t attribute = stage.token("values");
-    ovstage_query_handle_t query = stage.query(static_cast<size_t>(rows));
-    ovstage_placement_t none = Place(nullptr, nullptr);
-    std::vector<double> values(static_cast<size_t>(rows * lanes), 7);
-    int64_t shape[] = {rows, lanes};
-    DLTensor tensor{values.data(), {kDLCPU, 0}, 2, {kDLFloat, 64, 1}, shape, nullptr, 0};
-    ovstage_write_data_t data = {};
-    data.tensors = &tensor;
-    data.tensor_count = 1;
-    stage.finish(ovstage_write_attribute_on_device(stage.instance, query,
-                                                   ovx_string_or_token_t{attribute, {}}, 1, data,
-                                                   OVSTAGE_PRIM_MODE_UPSERT, &none));
-    stage.finish(stage.seal(1));
-    std::vector<ovstage_read_group_t> kept;
-    for (int64_t k = 0; k < parts + 2; k++) {
-        ovstage_read_handle_t read = 0;
-        ovstage_read_group_t group = {};
-        stage.finish(Read(stage, query, attribute, 1, nullptr, &read));
-        ASSERT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
-                  OVSTAGE_OK)
-            << k << ": " << client::last_error();
-        const DLTensor &shown = group.data.tensors[0];
-        EXPECT_EQ(shown.device.device_type, kDLCPU);
-        EXPECT_EQ(std::memcmp(shown.data, values.data(), values.size() * sizeof(double)), 0);
-        kept.push_back(group);
-        stage.finish(ovstage_release_read(stage.instance, read));
-    }
-    for (const ovstage_read_group_t &group : kept)
-        EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
-}
-
 // So many bytes of the host to a column on a device, and what is left in its streams is done.
 static void WriteBytesAndWait(const client::Stage &stage, ovx_token_t attribute, uint64_t ordinal,
                               size_t size_bytes, ovstage_placement_t placement)

@@ -110,6 +110,24 @@ static void fake_release(fr_device_stream stream, uint64_t address, size_t size_
     fake_note(FAKE_RELEASE, stream.handle, 0);
 }
 
+static bool fake_pin(fr_device *device, size_t size_bytes, void **out, fr_device_fault *fault)
+{
+    (void)device;
+    if (fake_fails(fault))
+        return false;
+    *out = malloc(size_bytes);
+    fake.alive++;
+    return true;
+}
+
+static void fake_unpin(fr_device *device, void *memory, size_t size_bytes)
+{
+    (void)device;
+    (void)size_bytes;
+    free(memory);
+    fake.alive--;
+}
+
 static bool fake_stream_make(fr_device *device, fr_device_stream *out, fr_device_fault *fault)
 {
     if (fake_fails(fault))
@@ -223,6 +241,8 @@ static const fr_device_table fake_table = {
     .leave = fake_leave,
     .allocate = fake_allocate,
     .release = fake_release,
+    .pin = fake_pin,
+    .unpin = fake_unpin,
     .stream_make = fake_stream_make,
     .stream_end = fake_stream_end,
     .stream_is_idle = fake_stream_is_idle,

@@ -1,7 +1,7 @@
 /* Ops that wait for a stream: each is resumed once, whatever gets free, and keeps nothing. */
 #include <string.h>
 
-#include "runtime/device/run.h"
+#include "runtime/device/begin.h"
 #include "tests/support/check.h"
 #include "tests/support/fake_backend.h"
 #include "tests/unit/device_cases.h"
@@ -15,6 +15,9 @@ typedef struct needs {
     fr_fence *dep;
     uint32_t runs, drops;
     fr_own_stream *has; /* until end */
+    size_t brings_bytes; /* it needs room, and then such a piece */
+    bool parks_in_vain;  /* the first time, though there is room */
+    fr_staged *piece;    /* until end */
 } needs;
 
 static struct {
@@ -33,11 +36,40 @@ static needs *needs_of(fr_op *op)
     return *(needs **)fr_op_payload(op);
 }
 
+static fr_run_result run_to_bring(needs *self, fr_op *op, fr_graph *graph)
+{
+    fr_device_run run;
+    if (self->parks_in_vain) {
+        self->parks_in_vain = false;
+        fr_stream_park_for_room(&self->wait, it.opened, FR_STREAM_WORK, NULL, graph, op);
+        return FR_RUN_PARKED;
+    }
+    const fr_run_wish wish = {.opened = it.opened,
+                              .kind = fr_device_run_kind(self->dep),
+                              .lane = 1000,
+                              .dep = self->dep,
+                              .graph = graph,
+                              .op = op};
+    switch (fr_run_wish_begin(&wish, &self->wait, &run, &it.fault)) {
+    case FR_RUN_WAITS:
+        return FR_RUN_PARKED;
+    case FR_RUN_HAS_BEGUN:
+        self->piece = fr_device_run_take_staging(&run, self->brings_bytes, &it.fault);
+        fr_device_run_end(&run);
+        break;
+    case FR_RUN_HAS_FAILED:
+        break;
+    }
+    return FR_RUN_DONE;
+}
+
 static fr_run_result run_needs(fr_op *op, const fr_run_context *context)
 {
     needs *self = needs_of(op);
     bool busy = false;
     self->runs++;
+    if (self->brings_bytes > 0)
+        return run_to_bring(self, op, context->graph);
     self->has = fr_stream_wait_take(&self->wait, it.opened);
     if (self->dep && fr_fence_is_over(self->dep))
         self->kind = FR_STREAM_WORK;
@@ -75,6 +107,9 @@ static uint64_t end(void)
     for (uint32_t k = 0; k < PARKED_MAX; k++)
         if (it.ops[k].has)
             fr_streams_give(it.opened, it.ops[k].has);
+    for (uint32_t k = 0; k < PARKED_MAX; k++)
+        if (it.ops[k].piece)
+            fr_staging_give(it.ops[k].piece);
     uint64_t dropped = fr_graph_destroy(it.graph);
     fr_opened_leave(it.opened, &it.entry);
     fake_backend_fire(0);
@@ -427,6 +462,127 @@ const char *device_case_one_more_for_one_that_is_made(void)
     FR_CHECK(run_all() == 1 && it.ops[0].runs == 2);
     fr_fence_release(late_meanwhile);
     give_all();
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+static bool submit_to_bring(uint32_t k, fr_stream_kind kind, fr_fence *dep)
+{
+    it.ops[k].brings_bytes = 1000;
+    return submit(k, kind, dep);
+}
+
+/* All that there is of that kind. */
+static bool fill(fr_stream_kind kind, fr_staged *out[2])
+{
+    for (int k = 0; k < 2; k++)
+        out[k] = fr_staging_take(it.opened, kind, FR_STAGING_LIMIT_BYTES / 2, &it.fault);
+    return out[0] && out[1];
+}
+
+/* What is not stalled has room of its own, and what is given back is told to all. */
+const char *device_case_room_is_told_to_all(void)
+{
+    fr_staged *all[2];
+    FR_CHECK(begin() && fill(FR_STREAM_STALLED, all));
+    for (uint32_t k = 0; k < 3; k++)
+        FR_CHECK(submit_to_bring(k, FR_STREAM_STALLED, pending(77 + k)) && !it.ops[k].piece);
+    FR_CHECK(submit_to_bring(3, FR_STREAM_WORK, NULL) && it.ops[3].piece && it.ops[3].runs == 1);
+    FR_CHECK(it.ops[3].piece->kind == FR_STREAM_WORK && it.ops[0].runs == 1);
+    fr_staging_give(all[0]);
+    (void)run_all();
+    for (uint32_t k = 0; k < 3; k++)
+        FR_CHECK(it.ops[k].piece && it.ops[k].piece->kind == FR_STREAM_STALLED &&
+                 it.ops[k].runs == 2);
+    fr_staging_give(all[1]);
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+/* As for streams: then it is none of those any more. */
+const char *device_case_what_is_ready_has_other_room(void)
+{
+    fr_staged *all[2];
+    FR_CHECK(begin() && fill(FR_STREAM_STALLED, all));
+    FR_CHECK(submit_to_bring(0, FR_STREAM_STALLED, pending(77)) && !it.ops[0].piece);
+    FR_CHECK(submit_to_bring(1, FR_STREAM_STALLED, pending(78)) && !it.ops[1].piece);
+    fake_backend_fire(78);
+    (void)run_all();
+    FR_CHECK(it.ops[1].piece && it.ops[1].runs == 2 && it.ops[0].runs == 1);
+    FR_CHECK(it.ops[1].piece->kind == FR_STREAM_WORK);
+    fr_staging_give(all[0]);
+    (void)run_all();
+    FR_CHECK(it.ops[0].piece && it.ops[0].runs == 2 && it.ops[1].runs == 2);
+    fr_staging_give(all[1]);
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+/* Between the look that finds no room and the list, room may come. */
+const char *device_case_room_comes_before_the_list(void)
+{
+    fr_staged *all[2];
+    FR_CHECK(begin() && fill(FR_STREAM_WORK, all));
+    FR_CHECK(submit_to_bring(0, FR_STREAM_WORK, NULL) && it.ops[0].runs == 1);
+    fr_staging_give(all[0]);
+    FR_CHECK(!it.opened->waits.room[FR_STREAM_WORK].first);
+    (void)run_all();
+    FR_CHECK(it.ops[0].piece && it.ops[0].runs == 2);
+    it.ops[1].wait = (fr_stream_wait){0};
+    it.ops[1].brings_bytes = 1000;
+    it.ops[1].parks_in_vain = true;
+    FR_CHECK(submit(1, FR_STREAM_WORK, NULL));
+    (void)run_all();
+    FR_CHECK(it.ops[1].piece && it.ops[1].runs == 2);
+    fr_staging_give(all[1]);
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+/* And with it nothing of what it waits for. */
+const char *device_case_who_waits_for_room_is_dropped(void)
+{
+    fr_staged *all[2];
+    FR_CHECK(begin() && fill(FR_STREAM_STALLED, all));
+    FR_CHECK(submit_to_bring(0, FR_STREAM_STALLED, pending(77)) && !it.ops[0].piece);
+    fr_staging_give(all[0]); /* it is resumed, and has not run */
+    fr_staging_give(all[1]);
+    FR_CHECK(end() == 1 && is_clean() && it.ops[0].runs == 1 && it.ops[0].drops == 1);
+    return NULL;
+}
+
+/* Alone above the limit: never. Beside others: who has begun gets it. */
+const char *device_case_one_piece_has_the_limit(void)
+{
+    fr_staged *all[2], *more;
+    FR_CHECK(begin() && fill(FR_STREAM_WORK, all));
+    more = fr_staging_take(it.opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES, &it.fault);
+    FR_CHECK(more);
+    fr_staging_give(more);
+    FR_CHECK(!fr_staging_take(it.opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES + 1, &it.fault));
+    FR_CHECK(it.fault.kind == FR_DEVICE_MEMORY && strstr(it.fault.text, "above the limit"));
+    fr_staging_give(all[0]);
+    fr_staging_give(all[1]);
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
+/* Where no more can be pinned, what is much too large is taken. */
+const char *device_case_a_large_piece_serves(void)
+{
+    FR_CHECK(begin());
+    fr_staged *large = fr_staging_take(it.opened, FR_STREAM_WORK, 1 << 19, &it.fault);
+    FR_CHECK(large);
+    void *memory = large->memory;
+    fr_staging_give(large);
+    fake_backend_fail(1);
+    fr_staged *small = fr_staging_take(it.opened, FR_STREAM_WORK, 1000, &it.fault);
+    FR_CHECK(small && small->memory == memory);
+    fake_backend_fail(1);
+    FR_CHECK(!fr_staging_take(it.opened, FR_STREAM_WORK, 1000, &it.fault));
+    fr_staging_give(small);
     FR_CHECK(end() == 0 && is_clean());
     return NULL;
 }

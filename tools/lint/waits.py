@@ -8,10 +8,10 @@ _REASONS = {"runtime/device/wait_for.h": "FR_WAIT_", "runtime/device/run.h": "FR
 _ROW = re.compile(r"^\| .* \| `(\w+)`(?: `(\w+)`)? \| `([^`]+)`(?: `([^`]+)`)? \|$")
 _CALL = re.compile(
     r"\b(?:fr_fence_when_over|fr_devices_wait_for|fr_devices_drain|fr_device_report_tell|"
-    r"fr_device_wait_get|fr_staging_give_after|fr_placed_is_idle)\(|->(?:wait|wait_client|stream_is_idle)\(")
+    r"fr_device_wait_get|fr_fence_park|fr_staging_give_after|fr_placed_is_idle)\(|->(?:wait|wait_client|stream_is_idle)\(")
 _FUNCTION = re.compile(r"^(?![\s#}/])[\w *]*?\b(\w+)\(")
-# Makes the waits of the first table.
-_WAIT_FOR = "fr_wait_for"
+# Makes the waits of the first table; parks an op for who calls it.
+_FOR_OTHERS = ("fr_wait_for", "fr_fence_park")
 
 
 def _mutants(files):
@@ -35,7 +35,7 @@ def _calls(tree):
         for number, line in enumerate(file.code_lines, 1):
             begins = _FUNCTION.match(line)
             function = begins.group(1) if begins else function
-            if not begins and _CALL.search(line) and function != _WAIT_FOR:
+            if not begins and _CALL.search(line) and function not in _FOR_OTHERS:
                 yield file.path, number, function
 
 

@@ -32,7 +32,7 @@ static fr_stream_given fr_stream_wait_end(fr_stream_wait *wait)
 
 bool fr_stream_waits_any(const fr_opened *opened, fr_stream_kind kind)
 {
-    return opened->waits.first[kind] != NULL;
+    return opened->waits.streams[kind].first != NULL;
 }
 
 fr_stream_given fr_stream_waits_give(fr_opened *opened, fr_own_stream *stream)

@@ -1,5 +1,6 @@
 #include "runtime/read/derived.h"
 
+#include "runtime/device/placed.h"
 #include "runtime/query/path_order.h"
 #include "runtime/query/predicate.h"
 
@@ -206,6 +207,18 @@ ovstage_api_status_t fr_derived_read(fr_read *read, const fr_read_name *name,
         .state = derived,
     };
     return OVSTAGE_OK;
+}
+
+void fr_derived_show(fr_read_part *part)
+{
+    fr_derived *derived = part->state;
+    uint64_t at = part->placed->address;
+    for (uint32_t row = 0; derived->is_array && row < derived->row_count; row++) {
+        DLTensor *tensor = &derived->tensors[row];
+        tensor->data = (void *)(uintptr_t)at;
+        tensor->device = (DLDevice){kDLCUDA, part->device->place};
+        at += (uint64_t)tensor->shape[0] * sizeof(uint64_t);
+    }
 }
 
 void fr_derived_release(fr_stage *stage, fr_read_part *part)

@@ -12,7 +12,8 @@
 /* Adds the part, if it has rows. OUT_OF_MEMORY: nothing is added. */
 ovstage_api_status_t fr_derived_read(fr_read *read, const fr_read_name *name,
                                      const fr_floor_record *record);
-/* Of a part without an attribute. */
+/* Of a part without an attribute: its ids lie on a device now, one after the other. */
+void fr_derived_show(fr_read_part *part);
 void fr_derived_release(fr_stage *stage, fr_read_part *part);
 
 #endif

@@ -7,6 +7,7 @@
 #include "runtime/api/placement.h"
 #include "runtime/device/available.h"
 #include "runtime/device/begin.h"
+#include "runtime/read/derived.h"
 #include "runtime/read/read.h"
 
 #include <stdarg.h>
@@ -49,15 +50,6 @@ static ovstage_api_status_t fr_read_refuse(fr_read *read, ovstage_api_status_t s
     return status;
 }
 
-static ovstage_api_status_t fr_read_check_part(fr_read *read, const fr_read_part *part)
-{
-    if (!part->attribute && read->device)
-        return fr_read_refuse(read, OVSTAGE_ERROR_NOT_SUPPORTED,
-                              "computed values on CUDA device %d: not supported by this library",
-                              (int)read->device->place);
-    return OVSTAGE_OK;
-}
-
 /* Of a part on a device, whose slices are there if it is an array. */
 static ovstage_api_status_t fr_read_check_lost(fr_read *read, const fr_read_part *part)
 {
@@ -73,7 +65,7 @@ static ovstage_api_status_t fr_read_check_lost(fr_read *read, const fr_read_part
 static ovstage_api_status_t fr_read_materialize(fr_read *read, fr_read_part *part)
 {
     ovstage_api_status_t status = OVSTAGE_OK;
-    if (!read->device && !part->device)
+    if ((!read->device && !part->device) || !part->attribute) /* what is computed is there */
         return OVSTAGE_OK;
     if (part->schema.is_array) {
         part->shown = read->device;
@@ -91,9 +83,7 @@ static ovstage_api_status_t fr_read_prepare(fr_read *read, fr_read_part *part)
 {
     if (part->is_delete)
         return OVSTAGE_OK;
-    ovstage_api_status_t status = fr_read_check_part(read, part);
-    if (status == OVSTAGE_OK)
-        status = fr_read_materialize(read, part);
+    ovstage_api_status_t status = fr_read_materialize(read, part);
     return status == OVSTAGE_OK ? fr_read_check_lost(read, part) : status;
 }
 
@@ -114,7 +104,10 @@ static bool fr_read_upload(const fr_read_part *part, fr_device_run *run, fr_devi
     void *staged = fr_device_run_stage(run, part->data_bytes, fault);
     if (!staged)
         return false;
-    fr_store_read_pack(part, staged);
+    if (part->attribute)
+        fr_store_read_pack(part, staged);
+    else
+        memcpy(staged, part->data, part->data_bytes);
     return fr_device_run_upload(run, part->own->address, staged, part->data_bytes, fault);
 }
 
@@ -178,6 +171,8 @@ static bool fr_read_bring(fr_read_part *part, fr_device_run *run, fr_device_faul
     }
     part->placed = part->own;
     part->device = run->opened;
+    if (!part->attribute)
+        fr_derived_show(part);
     return brought;
 }
 

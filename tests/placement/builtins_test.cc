@@ -2,6 +2,7 @@
 // to them comes to the host, and what is found or computed by it is what the host's rows would
 // give.
 #include <deque>
+#include <map>
 
 #include "tests/placement/placement_fixture.h"
 #include "tests/support/composer.h"
@@ -232,6 +233,66 @@ TEST_P(Builtins, PathsOfADeviceAreRedirected)
     EXPECT_EQ(static_cast<const uint64_t *>(row.data)[0], known[2]);
     EXPECT_EQ(static_cast<const uint64_t *>(row.data)[1], known[1]);
     path_dictionary_release_path_list_reference(stage.dictionary, list);
+}
+
+// The stage makes them on the host, and from there they go to the device that they are wanted on.
+TEST_P(Builtins, ComputedColumnsAreReadOnADevice)
+{
+    client::Stage stage(1);
+    const Names all = {"/a", "/a/b", "/a/c", "/a/b/d", "/lone"}, asked = {"/a/b", "/lone", "/a"};
+    stage.finish(
+        stage.write(stage.query(all), stage.token("values"), 1, std::vector<float>{1, 2, 3, 4, 5}));
+    stage.finish(stage.seal(1));
+    ovstage_query_handle_t query = stage.query(asked);
+    const std::vector<ovx_token_t> names = {stage.token("usd-path"), stage.token("usd-parent"),
+                                            stage.token("usd-children")};
+    using Column = std::vector<std::vector<uint64_t>>; // by row
+    std::vector<std::map<ovx_token_t, Column>> shown;  // on the host, on each device
+    for (int32_t device = -1; device < devices_here; device++) {
+        MakeCurrent(device < 0 ? 0 : device);
+        fr_cu_stream reader = Stream("reader");
+        fr_cu_event readable = Event();
+        ovstage_placement_t placement = Place(nullptr, readable, device < 0 ? 0 : device);
+        ovstage_read_handle_t read = 0;
+        stage.finish(ovstage_read_attributes_on_device(stage.instance, query, names.data(),
+                                                       names.size(), {0, 1, false},
+                                                       device < 0 ? nullptr : &placement, &read));
+        if (device >= 0) {
+            FR_SIM_OK(cu->cuStreamWaitEvent(reader, readable, 0));
+        }
+        shown.emplace_back();
+        ovstage_read_group_t group = {};
+        while (ovstage_fetch_read_next(stage.instance, read, client::forever, &group) ==
+               OVSTAGE_OK) {
+            Column column;
+            for (size_t t = 0; t < group.data.tensor_count; t++) {
+                const DLTensor &tensor = group.data.tensors[t];
+                std::vector<uint64_t> ids(static_cast<size_t>(tensor.shape[0]));
+                if (device < 0) {
+                    std::memcpy(ids.data(), tensor.data, ids.size() * sizeof(uint64_t));
+                } else {
+                    EXPECT_EQ(tensor.device.device_type, kDLCUDA);
+                    EXPECT_EQ(tensor.device.device_id, device);
+                    FR_SIM_OK(cu->cuMemcpyDtoHAsync(ids.data(),
+                                                    reinterpret_cast<fr_cu_device_ptr>(tensor.data),
+                                                    ids.size() * sizeof(uint64_t), reader));
+                    FR_SIM_OK(cu->cuStreamSynchronize(reader));
+                }
+                column.push_back(ids);
+            }
+            shown.back()[group.attribute] = column;
+            EXPECT_EQ(ovstage_release_group(stage.instance, &group), OVSTAGE_OK);
+        }
+        stage.finish(ovstage_release_read(stage.instance, read));
+    }
+    MakeCurrent(0);
+    ASSERT_EQ(shown[0].size(), names.size());
+    EXPECT_EQ(shown[0][names[0]].size(), 1u);
+    EXPECT_EQ(shown[0][names[0]][0].size(), asked.size());
+    EXPECT_EQ(shown[0][names[2]].size(), 2u); // those that have children
+    EXPECT_EQ(shown[0][names[2]][1].size(), 2u);
+    for (const auto &there : shown)
+        EXPECT_EQ(there, shown[0]);
 }
 
 PLACEMENT_ORDERS(Builtins);

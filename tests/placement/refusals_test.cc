@@ -265,17 +265,6 @@ TEST_P(Refusals, AWriteOfNothingWithAPayloadOfNoDevice)
     }
 }
 
-// What the device has no computation for.
-TEST_P(Refusals, ComputedValues)
-{
-    WriteAndSeal();
-    ovx_token_t path = stage->token("usd-path");
-    ovstage_read_handle_t read = 0;
-    Refused(Read(*stage, query, path, 1, &placement, &read), OVSTAGE_ERROR_NOT_SUPPORTED,
-            "computed values");
-    StillRight();
-}
-
 PLACEMENT_ORDERS(Refusals);
 
 } // namespace

@@ -1,4 +1,5 @@
-/* Ops that wait for a stream: each is resumed once, whatever gets free, and keeps nothing. */
+/* Ops that wait for a stream or for room: each is resumed once, whatever gets free, and keeps
+ * nothing. */
 #include <string.h>
 
 #include "runtime/device/begin.h"
@@ -14,7 +15,7 @@ typedef struct needs {
     fr_stream_kind kind;
     fr_fence *dep;
     uint32_t runs, drops;
-    fr_own_stream *has; /* until end */
+    fr_own_stream *has;  /* until end */
     size_t brings_bytes; /* it needs room, and then such a piece */
     bool parks_in_vain;  /* the first time, though there is room */
     fr_staged *piece;    /* until end */

@@ -11,7 +11,7 @@ jobs=${FR_MODEL_JOBS:-$(nproc)}
 check() {
 	local expected=$1 model=$2 place=$3
 	shift 3
-	local defines=() compile=(-O1 -w -DMEMLIM=3000) run=(-m1000000)
+	local defines=() compile=(-O0 -w -DMEMLIM=3000) run=(-m1000000)
 	if grep -q '^ltl ' "$here/$model"; then
 		run+=(-a)
 	else

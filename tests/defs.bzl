@@ -1,10 +1,7 @@
 """fr_test: a GoogleTest program over C code. fr_tests: one for each *_test.cc of a folder."""
 
 load("//tests/variants:defs.bzl", "VARIANTS")
-load("//tools:flags.bzl", "CXX_COPTS", "C_COPTS", "TEST_BODY_COPTS")
-
-# For what is compiled with TEST_BODY_COPTS; goes with a dependency on //tests:precompiled_gtest.
-PRECOMPILED_GTEST = ["-include", "$(BINDIR)/tests/precompiled_gtest.h"]
+load("//tools:flags.bzl", "C_COPTS", "OPTIMIZED_BODY_COPTS", "TEST_BODY_COPTS")
 
 def fr_test(name, srcs = [], c_srcs = [], bodies_of = None, deps = [], variant = None, optimized = False, local_defines = [], **kwargs):
     """A GoogleTest program.
@@ -45,16 +42,17 @@ def fr_test(name, srcs = [], c_srcs = [], bodies_of = None, deps = [], variant =
         )
         c_library = [":" + name + "_c"]
     if not bodies_of:
+        header = "precompiled_optimized" if optimized else "precompiled_gtest"
         native.cc_library(
             name = name + "_bodies",
             testonly = True,
             srcs = srcs + c_headers,
-            copts = CXX_COPTS + ["-O2"] if optimized else TEST_BODY_COPTS + PRECOMPILED_GTEST,
+            copts = (OPTIMIZED_BODY_COPTS if optimized else TEST_BODY_COPTS) +
+                    ["-include", "$(BINDIR)/tests/%s.h" % header],
             linkstatic = True,
             local_defines = local_defines,
             visibility = ["//tests:__subpackages__"],
-            deps = ["//tests/support:headers"] + deps + ["//third_party:gtest_main"] +
-                   ([] if optimized else ["//tests:precompiled_gtest"]),
+            deps = ["//tests/support:headers"] + deps + ["//tests:" + header, "//third_party:gtest_main"],
             alwayslink = True,
         )
     native.cc_test(

@@ -29,3 +29,9 @@ TEST_BODY_COPTS = CXX_COPTS + [
     "-U_FORTIFY_SOURCE",
     "-fno-sanitize=undefined",
 ]
+
+# Of bodies that do much work: the oracle's model.
+OPTIMIZED_BODY_COPTS = CXX_COPTS + [
+    "-O2",
+    "-fno-sanitize=undefined",
+]

@@ -14,10 +14,10 @@ VARIANTS = {
     # Keys move to another segment whenever they can.
     "eager": _variant([_SMALL, _CHECKED, "-DFR_REHOME_EAGERLY", "-O2"]),
     # As small, where a fault shows as the report of a sanitizer.
-    "thread": _variant([_SMALL, "-g", "-O1", "-fsanitize=thread"], ["-fsanitize=thread"]),
-    "address": _variant([_SMALL, "-g", "-O1", "-fsanitize=address"], ["-fsanitize=address"]),
+    "thread": _variant([_SMALL, "-O1", "-fsanitize=thread"], ["-fsanitize=thread"]),
+    "address": _variant([_SMALL, "-O1", "-fsanitize=address"], ["-fsanitize=address"]),
     # Each atomic access is a place where a seeded scheduler switches threads.
-    "systematic": _variant(["-DFR_SYSTEMATIC", "-g", "-O1"], [], ["//tests/systematic:shared_files"]),
+    "systematic": _variant(["-DFR_SYSTEMATIC", "-O1"], [], ["//tests/systematic:shared_files"]),
 }
 
 def fr_library_variant(name, variant, copts = [], **kwargs):

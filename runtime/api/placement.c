@@ -6,10 +6,18 @@
 #include "runtime/write/managed.h"
 #include "runtime/write/write_op.h"
 
+bool fr_placement_find(fr_device_fault *fault)
+{
+    if (fr_device_provider)
+        return fr_device_provider->count(fault) > 0;
+    *fault = (fr_device_fault){.kind = FR_DEVICE_ABSENT, .text = "there is no device driver"};
+    return false;
+}
+
 bool fr_placement_is_there(void)
 {
     fr_device_fault none;
-    return fr_device_provider && fr_device_provider->count(&none) > 0;
+    return fr_placement_find(&none);
 }
 
 /* NULL with the fault set. */
@@ -19,10 +27,8 @@ static fr_devices *fr_stage_devices(fr_stage *stage, fr_device_fault *fault)
     fr_devices *devices = fr_load_acquire(&stage->devices), *none = NULL;
     if (devices)
         return devices;
-    if (!fr_device_provider) {
-        *fault = (fr_device_fault){.kind = FR_DEVICE_ABSENT, .text = "there is no device driver"};
+    if (!fr_device_provider && !fr_placement_find(fault))
         return NULL;
-    }
     devices = fr_devices_create(&stage->allocator, fr_device_provider, stage->pool);
     if (!devices) {
         fr_device_fault_memory(fault, sizeof(*devices));

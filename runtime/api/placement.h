@@ -9,7 +9,9 @@
 #include "runtime/api/stage.h"
 #include "runtime/device/devices.h"
 
-/* Whether there is a backend with devices. Loads its driver, and makes nothing. */
+/* Whether there is a backend with devices. Loads its driver, and makes nothing. find: if not, the
+ * fault says why. */
+bool fr_placement_find(fr_device_fault *fault);
 bool fr_placement_is_there(void);
 extern const ovstage_placement_extension_v1_t fr_placement_table;
 

@@ -266,11 +266,14 @@ static ovstage_api_status_t fr_slot_query_extension(ovstage_context_t *context, 
     if (!name || !out)
         return fr_error_set(OVSTAGE_ERROR_INVALID_ARGUMENT, "the %s is NULL",
                             name ? "out pointer" : "extension's name");
-    if (strcmp(name, OVSTAGE_PLACEMENT_EXTENSION_NAME) == 0 && fr_placement_is_there()) {
-        *out = &fr_placement_table;
-        return OVSTAGE_OK;
-    }
-    return fr_error_set(OVSTAGE_ERROR_NOT_FOUND, "there is no extension \"%.64s\"", name);
+    if (strcmp(name, OVSTAGE_PLACEMENT_EXTENSION_NAME) != 0)
+        return fr_error_set(OVSTAGE_ERROR_NOT_FOUND, "there is no extension \"%.64s\"", name);
+    fr_device_fault fault;
+    if (!fr_placement_find(&fault))
+        return fr_error_set(OVSTAGE_ERROR_NOT_FOUND, "no extension \"%s\" here: %s", name,
+                            fault.text);
+    *out = &fr_placement_table;
+    return OVSTAGE_OK;
 }
 
 ovx_string_t ovstage_get_last_error(void)

@@ -251,6 +251,8 @@ TEST(Process, R175_without_a_driver_there_is_no_placement)
         reinterpret_cast<const ovstage_placement_extension_v1_t *>(&stage);
     EXPECT_EQ(ovstage_query_placement_extension(stage.instance, &table), OVSTAGE_ERROR_NOT_FOUND);
     EXPECT_EQ(table, nullptr);
+    EXPECT_NE(last_error().find("\"ovstage.placement\" here: there is no "), std::string::npos)
+        << last_error();
     // So what is placed is refused, and handed over tensors are given back all the same (R88).
     ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
     ovstage_query_handle_t query = stage.query(1);

@@ -1,12 +1,20 @@
 #include "runtime/device/begin.h"
 
-/* Whose room it takes: a client's stream may stall for as long as it likes. */
+/* Whose room it takes: a client's stream may stall for as long as it likes; and where what the lane
+ * has put into one of ours is stalled, so is what comes behind that. With the lock held. */
 static fr_stream_kind fr_run_wish_room(const fr_run_wish *wish)
 {
-    return wish->stream != 0 ? FR_STREAM_STALLED : wish->kind;
+    if (wish->stream != 0)
+        return FR_STREAM_STALLED;
+#ifndef FR_MUTATE_DEVICE_ROOM_BESIDE_ITS_LANE
+    if (fr_streams_lane_is_stalled(wish->opened, wish->lane))
+        return FR_STREAM_STALLED;
+#endif
+    return wish->kind;
 }
 
-static bool fr_run_wish_wants_room(const fr_run_wish *wish)
+/* *kind: of the room. */
+static bool fr_run_wish_wants_room(const fr_run_wish *wish, fr_stream_kind *kind)
 {
     bool wants = wish->kind != FR_STREAM_GATE && !wish->has_begun;
 #ifdef FR_MUTATE_DEVICE_BEGINS_WITHOUT_ROOM
@@ -15,7 +23,8 @@ static bool fr_run_wish_wants_room(const fr_run_wish *wish)
     if (!wants)
         return false;
     fr_mutex_lock(&wish->opened->lock);
-    bool has_room = fr_staging_has_room(wish->opened, fr_run_wish_room(wish));
+    *kind = fr_run_wish_room(wish);
+    bool has_room = fr_staging_has_room(wish->opened, *kind);
     fr_mutex_unlock(&wish->opened->lock);
     return !has_room;
 }
@@ -25,11 +34,12 @@ fr_run_outcome fr_run_wish_begin(const fr_run_wish *wish, fr_stream_wait *wait, 
 {
     fr_opened *opened = wish->opened;
     fr_fence *dep = wish->kind == FR_STREAM_STALLED ? wish->dep : NULL;
-    if (fr_run_wish_wants_room(wish)) {
+    fr_stream_kind room;
+    if (fr_run_wish_wants_room(wish, &room)) {
         if (!wait)
             return FR_RUN_WAITS;
         fr_stream_wait_let_go(wait);
-        fr_stream_park_for_room(wait, opened, fr_run_wish_room(wish), dep, wish->graph, wish->op);
+        fr_stream_park_for_room(wait, opened, room, dep, wish->graph, wish->op);
         return FR_RUN_WAITS;
     }
     fr_own_stream *given = wait ? fr_stream_wait_take(wait, opened) : NULL;

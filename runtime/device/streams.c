@@ -57,6 +57,15 @@ static uint32_t fr_streams_count_stalled(const fr_opened *opened)
     return stalled;
 }
 
+bool fr_streams_lane_is_stalled(const fr_opened *opened, uint64_t lane)
+{
+    bool stalled = false;
+    for (const fr_own_stream *stream = opened->streams.work; stream && !stalled;
+         stream = stream->next)
+        stalled = stream->lane == lane && stream->pending.first && fr_stream_is_stalled(stream);
+    return stalled;
+}
+
 /* The spare ones are left to work that waits for nobody, or it would find none when they are
  * stalled as well. */
 bool fr_streams_may_be(const fr_opened *opened, const fr_own_stream *stream, fr_stream_kind kind)

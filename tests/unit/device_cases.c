@@ -463,3 +463,38 @@ const char *device_case_each_call_fails(void)
     WANT(k > 12); /* that many calls a write makes, and the one more that does not fail */
     return NULL;
 }
+
+/* Alone above the limit: never. Beside others: who has begun gets it. */
+const char *device_case_one_piece_has_the_limit(void)
+{
+    fr_staged *taken[3];
+    begin();
+    for (int k = 0; k < 3; k++)
+        taken[k] = fr_staging_take(opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES >> k, &fault);
+    WANT(taken[0] && taken[1] && taken[2]);
+    WANT(!fr_staging_has_room(opened, FR_STREAM_WORK));
+    WANT(fr_staging_has_room(opened, FR_STREAM_STALLED));
+    WANT(!fr_staging_take(opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES + 1, &fault));
+    WANT(fault.kind == FR_DEVICE_MEMORY && strstr(fault.text, "above the limit"));
+    for (int k = 0; k < 3; k++)
+        fr_staging_give(taken[k]);
+    WANT(fr_staging_has_room(opened, FR_STREAM_WORK));
+    return end();
+}
+
+/* Where no more can be pinned, what is much too large is taken. */
+const char *device_case_a_large_piece_serves(void)
+{
+    begin();
+    fr_staged *large = fr_staging_take(opened, FR_STREAM_WORK, 1 << 19, &fault);
+    WANT(large);
+    void *memory = large->memory;
+    fr_staging_give(large);
+    fake_backend_fail(1);
+    fr_staged *small = fr_staging_take(opened, FR_STREAM_WORK, 1000, &fault);
+    WANT(small && small->memory == memory);
+    fake_backend_fail(1);
+    WANT(!fr_staging_take(opened, FR_STREAM_WORK, 1000, &fault));
+    fr_staging_give(small);
+    return end();
+}

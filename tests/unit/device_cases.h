@@ -22,6 +22,8 @@ const char *device_case_a_refused_gate_is_not_used_again(void);
 const char *device_case_refused_gates_leave_nothing(void);
 const char *device_case_a_dead_device_loses(void);
 const char *device_case_each_call_fails(void);
+const char *device_case_one_piece_has_the_limit(void);
+const char *device_case_a_large_piece_serves(void);
 
 /* device_cases_park.c */
 const char *device_case_a_look_gives_streams_away(void);
@@ -36,11 +38,10 @@ const char *device_case_one_more_for_one_that_turns(void);
 const char *device_case_one_more_that_cannot_be_made(void);
 const char *device_case_one_more_for_one_that_is_made(void);
 const char *device_case_room_is_told_to_all(void);
+const char *device_case_room_is_that_of_its_lane(void);
 const char *device_case_what_is_ready_has_other_room(void);
 const char *device_case_room_comes_before_the_list(void);
 const char *device_case_who_waits_for_room_is_dropped(void);
-const char *device_case_one_piece_has_the_limit(void);
-const char *device_case_a_large_piece_serves(void);
 
 #ifdef __cplusplus
 }

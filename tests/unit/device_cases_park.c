@@ -502,6 +502,27 @@ const char *device_case_room_is_told_to_all(void)
     return NULL;
 }
 
+/* What its lane has put into a stream may have come to be stalled. */
+const char *device_case_room_is_that_of_its_lane(void)
+{
+    fr_staged *all[2];
+    fr_own_stream *stream;
+    FR_CHECK(begin() && fill(FR_STREAM_STALLED, all));
+    fr_fence *late = pending(77), *work = behind(FR_STREAM_WORK, 1000, late, &stream);
+    FR_CHECK(work && stream->kind == FR_STREAM_STALLED);
+    fr_streams_give(it.opened, stream);
+    FR_CHECK(submit_to_bring(0, FR_STREAM_WORK, NULL) && !it.ops[0].piece);
+    fr_staging_give(all[0]);
+    (void)run_all();
+    FR_CHECK(it.ops[0].piece && it.ops[0].piece->kind == FR_STREAM_STALLED);
+    FR_CHECK(it.ops[0].runs == 2);
+    fr_staging_give(all[1]);
+    fr_fence_release(late);
+    fr_fence_release(work);
+    FR_CHECK(end() == 0 && is_clean());
+    return NULL;
+}
+
 /* As for streams: then it is none of those any more. */
 const char *device_case_what_is_ready_has_other_room(void)
 {
@@ -551,39 +572,5 @@ const char *device_case_who_waits_for_room_is_dropped(void)
     fr_staging_give(all[0]); /* it is resumed, and has not run */
     fr_staging_give(all[1]);
     FR_CHECK(end() == 1 && is_clean() && it.ops[0].runs == 1 && it.ops[0].drops == 1);
-    return NULL;
-}
-
-/* Alone above the limit: never. Beside others: who has begun gets it. */
-const char *device_case_one_piece_has_the_limit(void)
-{
-    fr_staged *all[2], *more;
-    FR_CHECK(begin() && fill(FR_STREAM_WORK, all));
-    more = fr_staging_take(it.opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES, &it.fault);
-    FR_CHECK(more);
-    fr_staging_give(more);
-    FR_CHECK(!fr_staging_take(it.opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES + 1, &it.fault));
-    FR_CHECK(it.fault.kind == FR_DEVICE_MEMORY && strstr(it.fault.text, "above the limit"));
-    fr_staging_give(all[0]);
-    fr_staging_give(all[1]);
-    FR_CHECK(end() == 0 && is_clean());
-    return NULL;
-}
-
-/* Where no more can be pinned, what is much too large is taken. */
-const char *device_case_a_large_piece_serves(void)
-{
-    FR_CHECK(begin());
-    fr_staged *large = fr_staging_take(it.opened, FR_STREAM_WORK, 1 << 19, &it.fault);
-    FR_CHECK(large);
-    void *memory = large->memory;
-    fr_staging_give(large);
-    fake_backend_fail(1);
-    fr_staged *small = fr_staging_take(it.opened, FR_STREAM_WORK, 1000, &it.fault);
-    FR_CHECK(small && small->memory == memory);
-    fake_backend_fail(1);
-    FR_CHECK(!fr_staging_take(it.opened, FR_STREAM_WORK, 1000, &it.fault));
-    fr_staging_give(small);
-    FR_CHECK(end() == 0 && is_clean());
     return NULL;
 }

@@ -1,5 +1,12 @@
 #include "runtime/device/capture.h"
 
+bool fr_capture_check_stream(const fr_opened *opened, uintptr_t stream, fr_device_fault *fault)
+{
+    fr_device_stream found;
+    return stream == 0 ||
+           opened->devices->table->stream_of_client(opened->device, stream, &found, fault);
+}
+
 /* The stream's work until here. */
 static bool fr_capture_stream(fr_opened *opened, fr_own_stream *gate, uintptr_t handle,
                               fr_device_fault *fault)

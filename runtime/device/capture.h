@@ -34,6 +34,9 @@ bool fr_capture_more(fr_opened *opened, uint64_t lane, const ovstage_cuda_sync_t
 bool fr_capture_now(fr_opened *opened, uint64_t lane, fr_captured *captured,
                     fr_device_fault *fault);
 #endif
+/* Whether the client's stream, 0: none, can be used: a call refuses one that cannot, before its op
+ * runs. Entered. False: the fault says why. */
+bool fr_capture_check_stream(const fr_opened *opened, uintptr_t stream, fr_device_fault *fault);
 void fr_captured_release(fr_captured *captured);
 
 #endif

@@ -1,4 +1,5 @@
 /* Sessions whose buffer lies on a device. */
+#include "runtime/device/capture.h"
 #include "runtime/device/run.h"
 #include "runtime/map/map.h"
 
@@ -7,13 +8,11 @@ static bool fr_map_check_stream(const fr_map *map, fr_device_fault *fault)
 {
     fr_opened *opened = map->device;
     fr_device_entry entry;
-    fr_device_stream stream;
     if (map->stream == 0)
         return true;
     if (!fr_opened_enter(opened, &entry, fault))
         return false;
-    bool fits =
-        opened->devices->table->stream_of_client(opened->device, map->stream, &stream, fault);
+    bool fits = fr_capture_check_stream(opened, map->stream, fault);
     fr_opened_leave(opened, &entry);
     return fits;
 }

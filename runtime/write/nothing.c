@@ -2,15 +2,6 @@
 
 #include "runtime/api/placement.h"
 
-/* As of any other call: a stream that cannot be used is refused. */
-static bool fr_nothing_check_stream(const fr_nothing *nothing, fr_device_fault *fault)
-{
-    fr_opened *opened = nothing->opened;
-    fr_device_stream stream;
-    return nothing->stream == 0 || opened->devices->table->stream_of_client(
-                                       opened->device, nothing->stream, &stream, fault);
-}
-
 ovstage_api_status_t fr_nothing_open(fr_nothing *nothing, fr_opened *opened, uintptr_t stream,
                                      uintptr_t event,
                                      bool (*capture)(fr_nothing *nothing, const void *user,
@@ -27,7 +18,8 @@ ovstage_api_status_t fr_nothing_open(fr_nothing *nothing, fr_opened *opened, uin
                             "no memory for what is kept of an availability_event");
     bool captured = fr_opened_enter(opened, &entry, &fault);
     if (captured) {
-        captured = fr_nothing_check_stream(nothing, &fault) && capture(nothing, user, &fault);
+        captured =
+            fr_capture_check_stream(opened, stream, &fault) && capture(nothing, user, &fault);
         fr_opened_leave(opened, &entry);
     }
     return captured ? OVSTAGE_OK : fr_placement_refuse(&fault, "a write on a device");

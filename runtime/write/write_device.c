@@ -114,15 +114,6 @@ fr_device_told fr_write_tell_work(const fr_write_call *call, const char *what)
     return told;
 }
 
-/* One that cannot be used is refused here, not when the op runs. */
-static bool fr_write_check_stream(const fr_device_write *device, fr_device_fault *fault)
-{
-    fr_opened *opened = device->opened;
-    fr_device_stream stream;
-    return device->stream == 0 ||
-           opened->devices->table->stream_of_client(opened->device, device->stream, &stream, fault);
-}
-
 /* Of entries that follow each other and lie on one device: the streams that they name are that
  * one's, whichever the write is placed on. */
 static bool fr_write_capture_from(const fr_write_call *call, uint32_t first, uint32_t count,
@@ -150,7 +141,7 @@ static bool fr_write_capture_all(const fr_write_call *call, fr_device_fault *fau
     fr_device_write *device = fr_write_device(call->write);
     const fr_write_entry *entries = call->write->entries;
     device->work = fr_write_tell_work(call, "a write");
-    bool captured = fr_write_check_stream(device, fault);
+    bool captured = fr_capture_check_stream(device->opened, device->stream, fault);
     for (uint32_t e = 0, end; e < call->count && captured; e = end) {
         fr_opened *source = call->device;
         if (!entries[e].from_host)
@@ -234,7 +225,7 @@ ovstage_api_status_t fr_write_device_capture_sync(fr_device_write *device, fr_gr
     bool captured = fr_opened_enter(device->opened, &entry, &fault);
     if (captured) {
         captured =
-            fr_write_check_stream(device, &fault) &&
+            fr_capture_check_stream(device->opened, device->stream, &fault) &&
             fr_capture(device->opened, ordinal, sync, sizeof(*sync), 1, &device->captured, &fault);
         fr_opened_leave(device->opened, &entry);
     }

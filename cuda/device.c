@@ -125,8 +125,11 @@ static bool make_pool(fr_device *device, fr_device_fault *fault)
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         fr_cu_result result =
             driver->cuMemPoolSetAttribute(device->pool, settings[i].attribute, settings[i].value);
-        if (!fr_cuda_check(device, "cuMemPoolSetAttribute", result, fault))
+        if (!fr_cuda_check(device, "cuMemPoolSetAttribute", result, fault)) {
+            fr_cuda_note(device, driver->cuMemPoolDestroy(device->pool));
+            device->pool = NULL;
             return false;
+        }
     }
     return true;
 }
@@ -170,34 +173,83 @@ static bool find_kernels(fr_device *device, fr_device_fault *fault)
     return true;
 }
 
+static bool number_of_mark(fr_device *device, uint64_t *out, fr_device_fault *fault)
+{
+    unsigned long long number = 0; /* of memory that the driver does not know */
+    fr_cu_pointer_attribute attribute = FR_CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    void *value = &number;
+    fr_cu_result result =
+        device->driver->cuPointerGetAttributes(1, &attribute, &value, (uintptr_t)device->mark);
+    *out = number;
+    return fr_cuda_check(device, "cuPointerGetAttributes", result, fault);
+}
+
+static bool make_mark(fr_device *device, fr_device_fault *fault)
+{
+    fr_cu_result result = device->driver->cuMemHostAlloc(&device->mark, FR_CUDA_PIECE_BYTES,
+                                                         FR_CU_MEMHOSTALLOC_PORTABLE);
+    return fr_cuda_check(device, "cuMemHostAlloc", result, fault) &&
+           number_of_mark(device, &device->mark_number, fault);
+}
+
+/* What was in the context is gone with it. */
 static void forget(fr_device *device)
 {
-    device->driver = NULL;
-    device->context = NULL;
+    device->is_whole = false;
     device->pool = NULL;
     device->module = NULL;
+    device->mark = NULL;
+    device->pinned = (fr_cuda_pinned){0};
+}
+
+/* Of what a device that rested has kept, nothing is there if a client has reset it meanwhile. */
+static bool look_for_mark(fr_device *device, fr_device_fault *fault)
+{
+    uint64_t number = 0;
+    if (!device->is_whole)
+        return true;
+    if (!number_of_mark(device, &number, fault))
+        return false;
+#ifndef FR_MUTATE_CUDA_KEEPS_WHAT_IS_GONE
+    if (number != device->mark_number)
+        forget(device);
+#endif
+    return true;
+}
+
+static bool make_whole(fr_device *device, fr_device_fault *fault)
+{
+    if (!device->is_whole)
+        device->is_whole =
+            load_module(device, fault) && find_kernels(device, fault) && make_mark(device, fault);
+    return device->is_whole;
 }
 
 bool fr_cuda_device_start(fr_device *device, const fr_cuda_driver *driver, uint32_t index,
                           fr_device_fault *fault)
 {
+    fr_cu_context context = NULL;
     device->driver = driver;
     device->index = index;
     if (!fr_cuda_check(device, "cuDeviceGet", driver->cuDeviceGet(&device->number, (int)index),
                        fault) ||
         !look_at(device, fault) ||
         !fr_cuda_check(device, "cuDevicePrimaryCtxRetain",
-                       driver->cuDevicePrimaryCtxRetain(&device->context, device->number), fault)) {
-        forget(device);
+                       driver->cuDevicePrimaryCtxRetain(&context, device->number), fault))
         return false;
-    }
+    if (device
+            ->context) /* it rested, and has a reference from before: to one that was reset, too */
+        driver->cuDevicePrimaryCtxRelease(device->number);
+    device->context = context;
     fr_device_entry entry;
     bool entered = fr_cuda_enter(device, &entry, fault);
-    bool started = entered && make_pool(device, fault) && load_module(device, fault) &&
-                   find_kernels(device, fault);
+    bool started = entered && look_for_mark(device, fault) &&
+                   (device->pool || make_pool(device, fault)) && make_whole(device, fault);
     if (entered)
         fr_cuda_leave(&entry);
-    if (!started)
+    if (!started && device->is_whole)
+        fr_cuda_device_rest(device);
+    else if (!started)
         fr_cuda_device_stop(device);
     return started;
 }
@@ -212,18 +264,44 @@ void fr_cuda_device_trim(fr_device *device)
     fr_cuda_leave(&entry);
 }
 
+/* Once more, since only one call may have failed. After the end of a device never. */
+static bool enter_at_last(fr_device *device, fr_device_entry *entry)
+{
+    fr_device_fault fault;
+    bool entered = false;
+    for (int turn = 0; turn < 2 && !entered; turn++)
+        entered = fr_cuda_enter(device, entry, &fault);
+    return entered;
+}
+
+/* A pool of which something is in use, or still to be freed, is ended at once, and goes when that
+ * does. */
+void fr_cuda_device_rest(fr_device *device)
+{
+    fr_device_entry entry;
+    if (!device->pool || !enter_at_last(device, &entry))
+        return;
+    fr_cuda_note(device, device->driver->cuMemPoolDestroy(device->pool));
+    device->pool = NULL;
+    fr_cuda_leave(&entry);
+}
+
 /* The last reference to a context takes along what is left in it: so a call that fails on the way
- * is no reason to stop. It need not be ours; so a device that is not entered is tried again. After
- * the end of a device its context stays: nothing of it can be freed. */
+ * is no reason to stop. It need not be ours. After the end of a device its context stays: nothing
+ * of it can be freed. */
 void fr_cuda_device_stop(fr_device *device)
 {
     fr_device_fault fault;
     fr_device_entry entry;
     const fr_cuda_driver *driver = device->driver;
-    bool entered = false;
-    for (int turn = 0; turn < 2 && !entered; turn++)
-        entered = fr_cuda_enter(device, &entry, &fault);
-    if (entered) {
+    if (!device->context)
+        return;
+    if (enter_at_last(device, &entry)) {
+        for (void *memory = fr_cuda_pinned_take_any(&device->pinned); memory;
+             memory = fr_cuda_pinned_take_any(&device->pinned))
+            fr_cuda_note(device, driver->cuMemFreeHost(memory));
+        if (device->mark)
+            fr_cuda_note(device, driver->cuMemFreeHost(device->mark));
         if (device->module)
             fr_cuda_note(device, driver->cuModuleUnload(device->module));
         if (device->pool)
@@ -233,4 +311,5 @@ void fr_cuda_device_stop(fr_device *device)
     if (!fr_cuda_is_dead(device, &fault))
         driver->cuDevicePrimaryCtxRelease(device->number);
     forget(device);
+    device->context = NULL;
 }

@@ -56,22 +56,46 @@ bool fr_cuda_pin(fr_device *device, size_t size_bytes, void **out, fr_device_fau
 {
     if (fr_cuda_is_dead(device, fault))
         return false;
-    fr_cu_result result =
-        device->driver->cuMemHostAlloc(out, size_bytes, FR_CU_MEMHOSTALLOC_PORTABLE);
-    if (fr_cuda_check(device, "cuMemHostAlloc", result, fault))
+    void *memory = fr_cuda_pinned_take(&device->pinned, size_bytes);
+    if (memory) {
+        *out = memory;
         return true;
+    }
+    fr_device_fault refusal = {0};
+    fr_cu_result result = device->driver->cuMemHostAlloc(
+        &memory, size_bytes > FR_CUDA_PIECE_BYTES ? size_bytes : FR_CUDA_PIECE_BYTES,
+        FR_CU_MEMHOSTALLOC_PORTABLE);
+    if (!fr_cuda_check(device, "cuMemHostAlloc", result, &refusal))
+        memory = refusal.kind == FR_DEVICE_MEMORY
+                     ? fr_cuda_pinned_take_larger(&device->pinned, size_bytes)
+                     : NULL;
+    if (memory) {
+        *out = memory;
+        return true;
+    }
+    *fault = refusal;
     if (fault->kind == FR_DEVICE_MEMORY)
         snprintf(fault->text, sizeof fault->text,
                  "the system gives no %zu bytes of page-locked memory", size_bytes);
     return false;
 }
 
+/* Of a device that has ended it stays where it is: nobody asks for it any more. */
 void fr_cuda_unpin(fr_device *device, void *memory, size_t size_bytes)
 {
     fr_device_fault fault;
-    (void)size_bytes;
-    if (!fr_cuda_is_dead(device, &fault))
-        fr_cuda_note(device, device->driver->cuMemFreeHost(memory));
+    if (fr_cuda_is_dead(device, &fault))
+        return;
+#ifdef FR_MUTATE_CUDA_UNPINS
+    fr_cuda_note(device, device->driver->cuMemFreeHost(memory));
+    return;
+#endif
+    fr_cuda_pinned_put(&device->pinned, memory, size_bytes);
+}
+
+uint64_t fr_cuda_kept_bytes(const fr_device *device)
+{
+    return fr_load_relaxed(&device->pinned.kept_bytes);
 }
 
 /* The plural form: the other one takes a pointer that the driver does not know for an error. Not

@@ -100,7 +100,11 @@ void fr_cuda_close(fr_device *device)
 {
     fr_mutex_lock_long(&process.lock);
     if (--device->references == 0)
+#ifdef FR_MUTATE_CUDA_STOPS
         fr_cuda_device_stop(device);
+#else
+        fr_cuda_device_rest(device);
+#endif
     else
         fr_cuda_device_trim(device);
     fr_mutex_unlock_long(&process.lock);
@@ -114,15 +118,32 @@ fr_device *fr_cuda_open_device(int32_t place)
     return device->context ? device : NULL;
 }
 
+/* With the lock held. Whether any is open. */
+static bool stop_what_rests(void)
+{
+    bool is_open = false;
+    for (uint32_t i = 0; i < FR_CUDA_MAX_DEVICES; i++) {
+        is_open = is_open || process.devices[i].references > 0;
+        if (process.devices[i].references == 0)
+            fr_cuda_device_stop(&process.devices[i]);
+    }
+    return is_open;
+}
+
+void fr_cuda_give_back(void)
+{
+    fr_mutex_lock_long(&process.lock);
+    (void)stop_what_rests();
+    fr_mutex_unlock_long(&process.lock);
+}
+
 bool fr_cuda_use_driver(const fr_cuda_driver *driver)
 {
     fr_mutex_lock_long(&process.lock);
-    bool is_open = false;
-    for (uint32_t i = 0; i < FR_CUDA_MAX_DEVICES; i++)
-        is_open = is_open || process.devices[i].references > 0;
-    for (uint32_t i = 0; i < FR_CUDA_MAX_DEVICES && !is_open; i++)
-        process.devices[i] = (fr_device){0};
+    bool is_open = stop_what_rests();
     if (!is_open) {
+        for (uint32_t i = 0; i < FR_CUDA_MAX_DEVICES; i++)
+            process.devices[i] = (fr_device){0};
         fr_cuda_library_close(&process.library);
         process.given = driver;
         fr_store_relaxed(&process.is_loaded, false);

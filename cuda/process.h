@@ -25,6 +25,10 @@ extern "C" {
  * while a device is open. For tests; no other thread uses devices meanwhile. */
 bool fr_cuda_use_driver(const fr_cuda_driver *driver);
 
+/* What devices that nobody has open keep for the next who opens them goes back to the driver, which
+ * may wait for all that its devices have to do. For tests, which count what is left. */
+void fr_cuda_give_back(void);
+
 /* For the table (cuda/table.c). */
 uint32_t fr_cuda_count(fr_device_fault *fault);
 /* Of the table: see there. */
@@ -32,7 +36,7 @@ bool fr_cuda_place_of_client(uintptr_t stream, int32_t *out, fr_device_fault *fa
 bool fr_cuda_open(uint32_t index, fr_device **out, fr_device_fault *fault);
 void fr_cuda_close(fr_device *device);
 
-/* The device of that number if it is open, else NULL. The caller knows that it stays open. */
+/* The device of that number if it is, or was, open, else NULL. The caller knows that it is. */
 fr_device *fr_cuda_open_device(int32_t place);
 
 #ifdef __cplusplus

@@ -18,6 +18,7 @@ const fr_device_table fr_cuda_table = {
     .release = fr_cuda_release,
     .pin = fr_cuda_pin,
     .unpin = fr_cuda_unpin,
+    .kept_bytes = fr_cuda_kept_bytes,
     .describe = fr_cuda_describe,
     .stream_make = fr_cuda_stream_make,
     .stream_end = fr_cuda_stream_end,

@@ -10,14 +10,14 @@
  *
  * Threads: every call may be made from any thread, and for one device from several at once. The
  * order that two threads' calls get in one stream is open. No call waits for work of a device,
- * except `close` and `unpin`; `open`, `pin` and an `allocate` that makes the pool grow may take
- * milliseconds, and any call may wait for another thread's that does. So none is made with an
- * fr_mutex held, nor on a path that must be short.
+ * `open` excepted; that, `pin` and an `allocate` that makes the pool grow may take milliseconds,
+ * and any call may wait for another thread's that does. So none is made with an fr_mutex held, nor
+ * on a path that must be short.
  *
  * Entering: what has a device, a stream or an event needs its device entered, on the thread that
- * calls: all calls but count, open, close, memory_bytes, enter, leave and place_of_client. Pairs
- * nest as brackets do, and no code of a client runs between the two. After leave the thread has the
- * context and the capture mode that it had before enter.
+ * calls: all calls but count, open, close, memory_bytes, kept_bytes, enter, leave and
+ * place_of_client. Pairs nest as brackets do, and no code of a client runs between the two. After
+ * leave the thread has the context and the capture mode that it had before enter.
  *
  * Ownership: streams and events are values, to be copied freely; who made one ends it once. What
  * is alive when a device is closed is an error of the caller. Client handles stay the client's.
@@ -132,7 +132,7 @@ typedef struct fr_device_table {
     bool (*open)(uint32_t index, fr_device **out, fr_device_fault *fault);
     /* Gives that back. No work of the caller is outstanding, all it allocated, pinned and made is
      * released, and the thread has not entered it. Memory of the pool that nobody uses goes back to
-     * the system; the last one to close undoes open. */
+     * the system; the rest may stay with the process, for the next one to open it. */
     void (*close)(fr_device *device);
     uint64_t (*memory_bytes)(const fr_device *device); /* that the device has */
     bool (*enter)(fr_device *device, fr_device_entry *entry, fr_device_fault *fault);
@@ -149,8 +149,10 @@ typedef struct fr_device_table {
     /* Page-locked memory of the host, which every device can copy from and to while the host does
      * something else. */
     bool (*pin)(fr_device *device, size_t size_bytes, void **out, fr_device_fault *fault);
-    void (*unpin)(fr_device *device, void *memory,
-                  size_t size_bytes); /* nothing uses it any more */
+    /* Nothing uses it any more. It stays with the process, for the next who pins as much there. */
+    void (*unpin)(fr_device *device, void *memory, size_t size_bytes);
+    /* What so stays, of this device. */
+    uint64_t (*kept_bytes)(const fr_device *device);
     /* What a pointer is, whoever allocated it. Nothing is read there. */
     bool (*describe)(fr_device *device, const void *pointer, fr_pointer *out,
                      fr_device_fault *fault);

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -41,6 +43,28 @@ class Gate
         std::unique_lock<std::mutex> lock(mutex_);
         open_ = true;
         changed_.notify_all();
+    }
+
+    // False: the call has not returned before it was opened, which happens after a long time.
+    bool IsClosedAfter(const std::function<void()> &call)
+    {
+        bool has_returned = false, is_closed = true;
+        std::thread guard([&] {
+            std::unique_lock<std::mutex> lock(mutex_);
+            if (!changed_.wait_for(lock, std::chrono::seconds(10), [&] { return has_returned; })) {
+                is_closed = false;
+                open_ = true;
+                changed_.notify_all();
+            }
+        });
+        call();
+        {
+            std::unique_lock<std::mutex> lock(mutex_);
+            has_returned = true;
+            changed_.notify_all();
+        }
+        guard.join();
+        return is_closed;
     }
 
   private:

@@ -171,6 +171,60 @@ TEST_F(Contract, PoolsOfADevice)
     OK(cu->cuMemPoolDestroy(pool));
 }
 
+// Section: work that stalls, and calls that do not wait for it. What the driver says of
+// cuStreamDestroy, cuEventDestroy, cuMemFreeAsync, and of cuMemPoolDestroy while something is in
+// use; the stage counts on the others all the same.
+
+TEST_F(Contract, AStalledStreamHoldsNobodyUp)
+{
+    fr_cu_stream stalled = Stream(), own = nullptr;
+    fr_cu_event event = nullptr;
+    fr_cu_pool_properties properties = {};
+    properties.allocation_type = FR_CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {FR_CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    fr_cu_memory_pool idle = nullptr, used = nullptr;
+    fr_cu_device_ptr address = 0, again = 0, theirs = Memory(64);
+    fr_cu_context more = nullptr;
+    void *pinned = nullptr;
+    OK(cu->cuMemPoolCreate(&idle, &properties));
+    OK(cu->cuMemPoolCreate(&used, &properties));
+    OK(cu->cuStreamCreateWithPriority(&own, FR_CU_STREAM_NON_BLOCKING, 0));
+    OK(cu->cuMemAllocFromPoolAsync(&address, 4096, idle, own));
+    OK(cu->cuMemFreeAsync(address, own));
+    OK(cu->cuMemAllocFromPoolAsync(&address, 4096, used, own));
+    OK(cu->cuStreamSynchronize(own));
+    Gate *gate = Hold(stalled);
+    OK(cu->cuMemsetD8Async(theirs, 1, 64, stalled));
+    const struct {
+        const char *what;
+        std::function<fr_cu_result()> call;
+    } calls[] = {
+        {"cuEventCreate", [&] { return cu->cuEventCreate(&event, FR_CU_EVENT_DISABLE_TIMING); }},
+        {"cuEventRecord", [&] { return cu->cuEventRecord(event, stalled); }},
+        {"cuEventDestroy of one that is pending", [&] { return cu->cuEventDestroy(event); }},
+        {"cuMemPoolTrimTo", [&] { return cu->cuMemPoolTrimTo(idle, 0); }},
+        {"cuMemAllocFromPoolAsync",
+         [&] { return cu->cuMemAllocFromPoolAsync(&again, 4096, used, own); }},
+        {"cuMemFreeAsync", [&] { return cu->cuMemFreeAsync(again, own); }},
+        {"cuMemFreeAsync of the last", [&] { return cu->cuMemFreeAsync(address, own); }},
+        {"cuStreamDestroy", [&] { return cu->cuStreamDestroy(own); }},
+        {"cuMemPoolDestroy of one that is in use", [&] { return cu->cuMemPoolDestroy(used); }},
+        {"cuMemPoolDestroy", [&] { return cu->cuMemPoolDestroy(idle); }},
+        {"cuMemHostAlloc",
+         [&] { return cu->cuMemHostAlloc(&pinned, 4096, FR_CU_MEMHOSTALLOC_PORTABLE); }},
+        {"cuDevicePrimaryCtxRetain", [&] { return cu->cuDevicePrimaryCtxRetain(&more, 0); }},
+        {"cuDevicePrimaryCtxRelease, not of the last",
+         [&] { return cu->cuDevicePrimaryCtxRelease(0); }}};
+    for (const auto &call : calls) {
+        fr_cu_result result = FR_CU_ERROR_UNKNOWN;
+        EXPECT_TRUE(gate->IsClosedAfter([&] { result = call.call(); })) << call.what << " waits";
+        EXPECT_EQ(result, 0u) << call.what;
+    }
+    gate->Open();
+    OK(cu->cuStreamSynchronize(stalled));
+    OK(cu->cuMemFreeHost(pinned));
+}
+
 // Section: capture.
 
 TEST_F(Contract, AGlobalCaptureForbidsUnsafeCallsElsewhere)

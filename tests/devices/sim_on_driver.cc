@@ -30,7 +30,7 @@ std::mutex held_mutex;
 std::map<fr_cu_stream, uint32_t> held; // by number
 uint32_t held_count;                   // in all: each has a word of its own
 std::atomic<uint32_t> *words;          // pinned; not 0: let go
-fr_device *warm[DEVICES];
+bool is_warm[DEVICES];
 fr_cu_function spin[DEVICES];
 std::atomic<int64_t> objects; // alive, of all kinds that are watched
 
@@ -113,13 +113,15 @@ template <class Work> bool On(int device, const Work &work)
            table.cuDevicePrimaryCtxRelease(device) == FR_CU_SUCCESS && done;
 }
 
-// All that the first use of a device makes.
+// All that the first use of a device makes, and the process keeps.
 void OpenDevices()
 {
     fr_device_fault fault = {};
-    for (int i = 0; i < Count() && !warm[i]; i++) {
-        EXPECT_TRUE(fr_device_provider->open(static_cast<uint32_t>(i), &warm[i], &fault))
-            << fault.text;
+    for (int i = 0; i < Count() && !is_warm[i]; i++) {
+        fr_device *device = nullptr;
+        is_warm[i] = fr_device_provider->open(static_cast<uint32_t>(i), &device, &fault);
+        ASSERT_TRUE(is_warm[i]) << fault.text;
+        fr_device_provider->close(device);
         EXPECT_TRUE(On(i, [i](fr_cu_context) {
             fr_cu_module module = nullptr;
             return library.driver.cuModuleLoadDataEx(&module, client_kernels.c_str(), 0, nullptr,
@@ -220,11 +222,6 @@ void fr_sim_hold(fr_cu_stream stream, bool is_held)
 
 uint64_t fr_sim_check_leaks(bool)
 {
-    for (fr_device *&device : warm) { // asked for when no stage is left
-        if (device)
-            fr_device_provider->close(device);
-        device = nullptr;
-    }
     return static_cast<uint64_t>(objects.load());
 }
 

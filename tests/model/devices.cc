@@ -110,8 +110,8 @@ void Devices::open(int number)
 
 Devices::~Devices()
 {
-    fr_sim_close();
     (void)fr_cuda_use_driver(nullptr);
+    fr_sim_close();
 }
 
 // Its context is current from here on.
@@ -357,6 +357,7 @@ std::string Devices::faults()
             ok(cu_->cuEventDestroy(source.produced), "cuEventDestroy");
     }
     sources_.clear();
+    fr_cuda_give_back(); // what the process keeps is no stage's
     const uint64_t alive = fr_sim_check_leaks(false);
     if (alive != alive_) {
         (void)fr_sim_check_leaks(true);

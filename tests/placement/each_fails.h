@@ -56,6 +56,7 @@ void EachCallFails(uint64_t first, uint64_t step, const Prepare &prepare, const 
     uint64_t k = first;
     for (bool struck = true; struck; k += step) {
         SCOPED_TRACE("call " + std::to_string(k));
+        fr_cuda_give_back(); // so that what a process makes once is made
         client::Stage stage(workers);
         prepare(stage);
         ASSERT_TRUE(fr_sim_fail_call(nullptr, k, FR_CU_ERROR_UNKNOWN));

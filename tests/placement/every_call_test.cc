@@ -1,5 +1,6 @@
-// Each driver call that the stage makes, from the opening of its devices to their end, fails once:
-// what was accepted and did not fail is there, the stage goes on, and nothing is left of it.
+// Each driver call that the stage makes, from the opening of its devices to their end, fails once,
+// and each by which what the process keeps goes back: what was accepted and did not fail is there,
+// the stage goes on, and nothing is left of it.
 //
 // Loading the driver is left out: a process does that once (tests/cuda/loader_test.cc).
 #include <algorithm>
@@ -336,6 +337,7 @@ TEST_P(EveryCall, FailsOnce)
         EXPECT_TRUE(Frame(stage));
         ExpectWanted(stage, last);
         stage.destroy();
+        fr_cuda_give_back();
         for (const char *name : calls)
             EXPECT_GT(fr_sim_calls(name), 0u) << name;
     }
@@ -351,6 +353,7 @@ TEST_P(EveryCall, FailsOnce)
             if (struck)
                 ExpectWanted(stage, last);
         }
+        fr_cuda_give_back();
         struck = !fr_sim_faults_pending();
         fr_sim_clear_faults();
         EXPECT_TRUE(fr_sim_drain());

@@ -234,8 +234,8 @@ static void WriteBytesAndWait(const client::Stage &stage, ovx_token_t attribute,
                                                    data, OVSTAGE_PRIM_MODE_UPSERT, &placement));
 }
 
-// To unpin memory the driver waits for all that the device has to do, a stranger's too: what was
-// used for other sizes stays as it is.
+// To take pinned memory back the driver waits for all that its devices have to do, a stranger's
+// too: what was used for other sizes stays as it is.
 TEST_P(Mixing, PinnedMemoryOfOtherSizesWaitsForNobody)
 {
     if (GetParam().mode != FR_SIM_LAZY)

@@ -155,6 +155,7 @@ class PlacementTest : public ::testing::TestWithParam<Order>
     void Close()
     {
         EXPECT_TRUE(fr_sim_drain());
+        fr_cuda_give_back(); // what the process keeps is no stage's
         if (!reports_are_meant) {
             EXPECT_EQ(fr_sim_report_count(), 0u) << SimReports();
         }

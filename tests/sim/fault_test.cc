@@ -100,6 +100,32 @@ TEST_F(SimFault, TheLastReleaseEndsTheContext)
     EXPECT_NE(again, contexts[0]);
 }
 
+// Whoever has retained the context has to release it all the same.
+TEST_F(SimFault, AResetTakesAwayWhatIsInTheContext)
+{
+    reports_are_meant = true;
+    fr_cu_context again = nullptr;
+    unsigned int flags = 0;
+    int active = 1;
+    fr_cu_stream stream = Stream();
+    Pinned(64);
+    Memory(64);
+    const uint64_t others = 1; // the context of device 1
+    fr_sim_reset_device(0);
+    EXPECT_EQ(fr_sim_check_leaks(false), others);
+    FR_SIM_OK(cu->cuDevicePrimaryCtxGetState(0, &flags, &active));
+    EXPECT_EQ(active, 0);
+    EXPECT_EQ(cu->cuCtxSetCurrent(contexts[0]), bad_context);
+    FR_SIM_OK(cu->cuDevicePrimaryCtxRetain(&again, 0));
+    FR_SIM_OK(cu->cuCtxSetCurrent(again));
+    EXPECT_EQ(cu->cuStreamSynchronize(stream), bad_handle);
+    FR_SIM_OK(cu->cuDevicePrimaryCtxRelease(0)); // of before
+    FR_SIM_OK(cu->cuDevicePrimaryCtxGetState(0, &flags, &active));
+    EXPECT_EQ(active, 1);
+    FR_SIM_OK(cu->cuDevicePrimaryCtxRelease(0));
+    EXPECT_EQ(cu->cuDevicePrimaryCtxRelease(0), bad_context);
+}
+
 TEST_F(SimFault, LeaksAreCounted)
 {
     reports_are_meant = true;
@@ -356,6 +382,15 @@ TEST_F(SimFault, ModulesAndFunctionsAreChecked)
         cu->cuFuncGetAttribute(&threads, FR_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
     EXPECT_EQ(threads, 1024);
     FR_SIM_OK(cu->cuModuleUnload(module));
+}
+
+TEST_F(SimFault, UnloadingWaitsForAllWorkOfTheDevice)
+{
+    fr_cu_module module = nullptr;
+    FR_SIM_OK(cu->cuModuleLoadDataEx(&module, ".version 7.0\n", 0, nullptr, nullptr));
+    FR_SIM_OK(cu->cuMemsetD8Async(Memory(64), 1, 64, Stream()));
+    FR_SIM_OK(cu->cuModuleUnload(module));
+    EXPECT_EQ(fr_sim_operations_run(), 1u);
 }
 
 TEST_F(SimFault, BadGridsAreRefused)

@@ -193,6 +193,51 @@ TEST_F(SimMemory, AnOperationMayChangeAPinnedSource)
     FR_SIM_OK(cu->cuStreamSynchronize(a));
 }
 
+// As the driver was seen to do. It does not say so: what came before is in no order by that.
+TEST_F(SimMemory, PinnedMemoryThatIsGivenBackWaitsForAllDevices)
+{
+    reports_are_meant = true;
+    fr_cu_stream a = Stream(), b = Stream();
+    fr_cu_device_ptr memory = Memory(64);
+    void *pinned = Pinned(64);
+    FR_SIM_OK(cu->cuMemsetD8Async(memory, 1, 64, a));
+    Use(1);
+    FR_SIM_OK(cu->cuMemFreeHost(pinned));
+    EXPECT_EQ(fr_sim_operations_run(), 1u);
+    FR_SIM_OK(cu->cuMemsetD8Async(memory, 2, 64, b));
+    fr_sim_drain();
+    ExpectReports(1, FR_SIM_RACE);
+}
+
+TEST_F(SimMemory, PinnedMemoryGoesWithItsContext)
+{
+    void *first = Pinned(64);
+    std::vector<char> block(64);
+    FR_SIM_OK(cu->cuMemHostRegister(block.data(), 64, 0));
+    Use(1);
+    void *second = Pinned(64);
+    FR_SIM_OK(cu->cuDevicePrimaryCtxRelease(0));
+    unsigned int type = 0;
+    for (void *gone : {first, static_cast<void *>(block.data())})
+        EXPECT_EQ(cu->cuPointerGetAttribute(&type, FR_CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                            reinterpret_cast<fr_cu_device_ptr>(gone)),
+                  bad_value);
+    FR_SIM_OK(cu->cuMemFreeHost(second));
+}
+
+// By the host, which has not waited for the work that uses it: the driver does not, either.
+TEST_F(SimMemory, FreeOfMemoryOfAPoolGivesNoOrder)
+{
+    reports_are_meant = true;
+    fr_cu_stream a = Stream();
+    fr_cu_device_ptr memory = 0;
+    FR_SIM_OK(cu->cuMemAllocFromPoolAsync(&memory, 64, Pool(0, true, false, false), a));
+    FR_SIM_OK(cu->cuStreamSynchronize(a));
+    FR_SIM_OK(cu->cuMemsetD8Async(memory, 1, 64, a));
+    FR_SIM_OK(cu->cuMemFree(memory));
+    ExpectReports(1, FR_SIM_RACE, "frees");
+}
+
 TEST_F(SimMemory, PinnedMemoryReusedWithoutAWaitIsARace)
 {
     reports_are_meant = true;

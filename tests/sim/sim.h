@@ -94,6 +94,10 @@ FR_SIM_PUBLIC void fr_sim_fail_operation(fr_cu_device device, uint64_t k, fr_cu_
 FR_SIM_PUBLIC void fr_sim_clear_faults(void);
 FR_SIM_PUBLIC bool fr_sim_faults_pending(void); /* a rule has not struck yet */
 
+/* What cuDevicePrimaryCtxReset does, which is not in the table: a client's call takes away all that
+ * is in the device's context, whoever has made it. References stay to be released. */
+FR_SIM_PUBLIC void fr_sim_reset_device(fr_cu_device device);
+
 /* --- Figures. --- */
 FR_SIM_PUBLIC uint64_t fr_sim_calls(const char *entry_point); /* NULL: of any, since opening */
 FR_SIM_PUBLIC uint64_t fr_sim_operations_run(void);

@@ -358,5 +358,7 @@ void fr_sim_check_host(fr_sim_memory *memory, fr_sim_access access)
     operation.trace =
         fr_sim_trace(fr_sim_this_thread()->call, NULL, FR_SIM_HOST_SLOT, sim->host_time);
     fr_sim_launch launch = {.operation = &operation};
-    fr_sim_check(&launch, memory, 0, memory->capacity, access);
+    /* Beyond what was asked of a pool its place is nobody's. */
+    uint64_t size = memory->kind == FR_SIM_MEMORY_POOL ? memory->size : memory->capacity;
+    fr_sim_check(&launch, memory, 0, size, access);
 }

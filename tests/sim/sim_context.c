@@ -210,7 +210,7 @@ static fr_cu_result retain(fr_cu_context *handle, fr_cu_device number)
         context->legacy = fr_sim_stream_new(context, FR_CU_STREAM_DEFAULT, 0);
         device->context = context;
     }
-    device->context->references++;
+    device->references++;
     *handle = (fr_cu_context)device->context->handle;
     return FR_CU_SUCCESS;
 }
@@ -220,7 +220,7 @@ fr_cu_result cuDevicePrimaryCtxRetain(fr_cu_context *context, fr_cu_device devic
     FR_SIM_ENTRY(cuDevicePrimaryCtxRetain, FR_SIM_NEEDS_INIT, retain(context, device));
 }
 
-/* The memory of a context goes with it; that of pools belongs to the device. */
+/* The memory of a context goes with it, of the host too; that of pools belongs to the device. */
 static void free_plain_memory(fr_sim_device *device)
 {
     for (uint32_t i = 0; i < device->memory_count; i++) {
@@ -232,23 +232,37 @@ static void free_plain_memory(fr_sim_device *device)
     }
 }
 
+static void end_context(fr_sim_device *device)
+{
+    fr_sim_context *context = device->context;
+    if (!context)
+        return;
+    fr_sim_run_all(context->device);
+    fr_sim_streams_drop(context);
+    fr_sim_events_drop(context);
+    fr_sim_modules_drop(context);
+    free_plain_memory(device);
+    fr_sim_host_drop(context);
+    fr_sim_handle_drop(context->handle);
+    device->context = NULL;
+}
+
+void fr_sim_reset_device(fr_cu_device device)
+{
+    pthread_mutex_lock(&fr_sim_state.lock);
+    end_context(&fr_sim_state.devices[device]);
+    pthread_mutex_unlock(&fr_sim_state.lock);
+}
+
 static fr_cu_result release(fr_cu_device number)
 {
     if (!is_device(number))
         return FR_CU_ERROR_INVALID_DEVICE;
     fr_sim_device *device = &fr_sim_state.devices[number];
-    fr_sim_context *context = device->context;
-    if (!context)
+    if (device->references == 0)
         return FR_CU_ERROR_INVALID_CONTEXT;
-    if (--context->references > 0)
-        return FR_CU_SUCCESS;
-    fr_sim_run_all(number);
-    fr_sim_streams_drop(context);
-    fr_sim_events_drop(context);
-    fr_sim_modules_drop(context);
-    free_plain_memory(device);
-    fr_sim_handle_drop(context->handle);
-    device->context = NULL;
+    if (--device->references == 0)
+        end_context(device);
     return FR_CU_SUCCESS;
 }
 

@@ -14,6 +14,24 @@ void fr_sim_host_reset(void)
             free((void *)(uintptr_t)host->memory[i]->base);
 }
 
+static void unpin(fr_sim_memory *memory)
+{
+    void *base = memory->kind == FR_SIM_MEMORY_HOST ? (void *)(uintptr_t)memory->base : NULL;
+    fr_sim_memory_remove(&fr_sim_state.host, memory);
+    free(base);
+}
+
+void fr_sim_host_drop(const fr_sim_context *context)
+{
+    const fr_sim_device *host = &fr_sim_state.host;
+#ifdef FR_MUTATE_SIM_PINNED_OUTLIVES_ITS_CONTEXT
+    return;
+#endif
+    for (uint32_t i = host->memory_count; i > 0; i--)
+        if (host->memory[i - 1]->context == context)
+            unpin(host->memory[i - 1]);
+}
+
 /* Some of [begin, begin + size) is pinned already. */
 static bool is_pinned(uint64_t begin, uint64_t size)
 {
@@ -33,6 +51,7 @@ static void pin(void *memory, size_t size_bytes, fr_sim_memory_kind kind)
                             .capacity = size_bytes,
                             .kind = kind,
                             .device = -1,
+                            .context = fr_sim_current(),
                             .number = ++fr_sim_state.memory_count,
                             .live = true};
     fr_sim_shadow_new(made);
@@ -66,7 +85,8 @@ fr_cu_result cuMemHostAlloc(void **memory, size_t size_bytes, unsigned int flags
                  host_allocate(memory, size_bytes, flags));
 }
 
-/* Both give memory back that work in any stream may still use: like the driver, they wait. */
+/* Both give memory back that work in any stream may still use. The driver waits for all of it, as
+ * was seen; it is not said to, so nothing is in order by that. */
 static fr_cu_result host_free(void *memory)
 {
     if (!memory)
@@ -74,9 +94,10 @@ static fr_cu_result host_free(void *memory)
     fr_sim_memory *found = find_base(memory, FR_SIM_MEMORY_HOST);
     if (!found)
         return FR_CU_ERROR_INVALID_VALUE;
-    fr_sim_run_all(-1);
-    fr_sim_memory_remove(&fr_sim_state.host, found);
-    free(memory);
+#ifndef FR_MUTATE_SIM_UNPIN_DOES_NOT_WAIT
+    fr_sim_run_work(-1);
+#endif
+    unpin(found);
     return FR_CU_SUCCESS;
 }
 
@@ -108,8 +129,8 @@ static fr_cu_result host_unregister(void *memory)
     fr_sim_memory *found = find_base(memory, FR_SIM_MEMORY_REGISTERED);
     if (!found)
         return FR_CU_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    fr_sim_run_all(-1);
-    fr_sim_memory_remove(&fr_sim_state.host, found);
+    fr_sim_run_work(-1);
+    unpin(found);
     return FR_CU_SUCCESS;
 }
 

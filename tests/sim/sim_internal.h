@@ -74,7 +74,8 @@ typedef struct fr_sim_device {
     char *view; /* the same memory for the simulator */
     uint64_t brk;
     uint64_t used_bytes;
-    fr_sim_context *context; /* of this device; NULL before the first retain */
+    fr_sim_context *context; /* the primary one; NULL: not active */
+    uint32_t references;     /* to that; a reset leaves them */
     fr_sim_memory **memory;  /* by address, freed ones too until their place is used again */
     uint32_t memory_count, memory_capacity;
     uint64_t fail_operation; /* counts down */
@@ -84,7 +85,6 @@ typedef struct fr_sim_device {
 struct fr_sim_context {
     uintptr_t handle;
     int device;
-    uint32_t references;
     fr_cu_result sticky;
     uint32_t peers; /* bits of devices whose plain memory may be used */
     fr_sim_stream *legacy;
@@ -163,7 +163,8 @@ struct fr_sim_memory {
     uint64_t size;     /* as asked for */
     uint64_t capacity; /* of the place */
     fr_sim_memory_kind kind;
-    int device; /* -1: host */
+    int device;              /* -1: host */
+    fr_sim_context *context; /* of pinned memory: it goes with that */
     uint32_t number;
     bool live;     /* to the program: false once the call to free it was made */
     bool reserved; /* by a pool that has it free */
@@ -348,6 +349,7 @@ void fr_sim_context_fail(fr_sim_context *context, fr_cu_result result);
 
 /* sim_host.c */
 void fr_sim_host_reset(void);
+void fr_sim_host_drop(const fr_sim_context *context); /* what was pinned in it */
 
 /* sim_pool.c */
 void fr_sim_pools_reset(void);
@@ -376,6 +378,8 @@ void fr_sim_streams_reset(void);
 /* sim_run.c */
 void fr_sim_run_until(fr_sim_point point); /* waits for the outside, too */
 void fr_sim_run_all(int device);           /* -1: of all; the same */
+/* The same without an order: by calls that are not said to wait, and do. */
+void fr_sim_run_work(int device);
 bool fr_sim_poll(fr_sim_point point);
 void fr_sim_run_after_call(void);
 void fr_sim_host_joins(const fr_sim_clock *clock);

@@ -352,9 +352,11 @@ static fr_cu_result release(fr_cu_device_ptr address)
     if (!memory || memory->base != address || !memory->live || memory->device < 0)
         return FR_CU_ERROR_INVALID_VALUE;
 #ifndef FR_MUTATE_SIM_FREE_DOES_NOT_WAIT
-    fr_sim_run_all(memory->device);
+    if (memory->kind != FR_SIM_MEMORY_POOL)
+        fr_sim_run_all(memory->device);
 #endif
     if (memory->kind == FR_SIM_MEMORY_POOL) {
+        fr_sim_run_work(memory->device); /* which gives no order: the driver does not wait */
         memory->pool->used_bytes -= memory->capacity;
         memory->pool->reserved_bytes -= memory->capacity;
         memory->pool = NULL;

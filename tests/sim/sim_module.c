@@ -131,11 +131,16 @@ fr_cu_result cuModuleLoadDataEx(fr_cu_module *handle, const void *image, unsigne
     FR_SIM_ENTRY(cuModuleLoadDataEx, FR_SIM_NEEDS_CONTEXT | FR_SIM_NO_CAPTURE, load(handle, image));
 }
 
+/* The code may be running in any stream of the context. That the driver waits for all of them is
+ * not said, and neither is that it does not. */
 static fr_cu_result unload(fr_cu_module handle)
 {
     module *gone = fr_sim_handle_find(FR_SIM_MODULE, handle);
     if (!gone)
         return FR_CU_ERROR_INVALID_HANDLE;
+#ifndef FR_MUTATE_SIM_UNLOAD_DOES_NOT_WAIT
+    fr_sim_run_work(gone->context->device);
+#endif
     module **link = &modules;
     while (*link != gone)
         link = &(*link)->next;

@@ -211,7 +211,7 @@ static void join_idle(int device)
             fr_sim_host_joins(&c->buried);
 }
 
-void fr_sim_run_all(int device)
+void fr_sim_run_work(int device)
 {
     for (bool again = true; again;) {
         again = false;
@@ -224,6 +224,11 @@ void fr_sim_run_all(int device)
             }
         }
     }
+}
+
+void fr_sim_run_all(int device)
+{
+    fr_sim_run_work(device);
     join_idle(device);
 }
 

@@ -154,6 +154,10 @@ typedef struct flyrail_statistics_t {
      * those whose work the device has already, and which wait for its end alone. flyrail_explain
      * says what. */
     uint64_t ops_parked;
+    /* Page-locked memory of the host, which rows go through on their way to devices and back: of
+     * this instance, in use or to be used again; and, of the devices that it has opened, what
+     * instances that have ended have left to the process, which who needs some takes first. */
+    uint64_t pinned_bytes, pinned_kept_bytes;
 } flyrail_statistics_t;
 
 /* Fills *out, whose struct_size must be set. Looks at counters only: cheap, never waits. */

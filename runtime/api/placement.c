@@ -35,7 +35,7 @@ static fr_devices *fr_stage_devices(fr_stage *stage, fr_device_fault *fault)
         return NULL;
     }
     /* [stage.devices.publish] pairs [stage.devices.read], [stage.devices.settle],
-     * [stage.devices.task] : see there */
+     * [stage.devices.task], [stage.devices.count] : see there */
     if (fr_cas_acq_rel_seen(&stage->devices, &none, devices))
         return devices;
     fr_devices_destroy(devices);

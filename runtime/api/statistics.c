@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/device/devices.h"
+
 static ovstage_api_status_t fr_statistics_check(const flyrail_statistics_t *out)
 {
     if (!out)
@@ -69,6 +71,16 @@ static void fr_statistics_store(const fr_stage *stage, flyrail_statistics_t *out
     out->snapshots_open = store.snapshots_open;
 }
 
+static void fr_statistics_devices(const fr_stage *stage, flyrail_statistics_t *out)
+{
+    /* [stage.devices.count] pairs [stage.devices.publish] : all of it is there */
+    const fr_devices *devices = fr_load_acquire(&stage->devices);
+    if (!devices)
+        return;
+    out->pinned_bytes = fr_load_relaxed(&devices->pinned_bytes);
+    out->pinned_kept_bytes = fr_devices_kept_bytes(devices);
+}
+
 ovstage_api_status_t flyrail_get_statistics(ovstage_instance_t *instance, flyrail_statistics_t *out)
 {
     fr_stage *stage = fr_stage_of(instance);
@@ -82,6 +94,7 @@ ovstage_api_status_t flyrail_get_statistics(ovstage_instance_t *instance, flyrai
     fr_statistics_ops(stage, out);
     fr_statistics_pool(stage, out);
     fr_statistics_store(stage, out);
+    fr_statistics_devices(stage, out);
     out->queue_full_count = fr_load_relaxed(&stage->queue_full_count);
     out->heap_allocations = fr_load_relaxed(&stage->allocation_count);
     return OVSTAGE_OK;

@@ -124,13 +124,26 @@ fr_opened *fr_devices_open(fr_devices *devices, int32_t place, fr_device_fault *
     opened = fr_load_relaxed(&devices->opened[place]);
     if (!opened)
         opened = fr_opened_make(devices, (uint32_t)place, fault);
-    /* [devices.opened.publish] pairs [devices.opened.read], [devices.opened.look] : see there */
+    /* [devices.opened.publish] pairs [devices.opened.read], [devices.opened.look],
+     * [devices.opened.kept] : see there */
     fr_store_release(&devices->opened[place], opened);
     if (opened && !fr_load_relaxed(&devices->first))
         /* [devices.first.publish] pairs [devices.first.read] : all of it is there */
         fr_store_release(&devices->first, opened);
     fr_mutex_unlock_long(&devices->opening);
     return opened;
+}
+
+uint64_t fr_devices_kept_bytes(const fr_devices *devices)
+{
+    uint64_t sum_bytes = 0;
+    for (uint32_t k = 0; k < devices->count; k++) {
+        /* [devices.opened.kept] pairs [devices.opened.publish] : see there */
+        const fr_opened *opened = fr_load_acquire(&devices->opened[k]);
+        if (opened)
+            sum_bytes += devices->table->kept_bytes(opened->device);
+    }
+    return sum_bytes;
 }
 
 /* --- calls of the table ----------------------------------------------------------------------- */

@@ -66,6 +66,7 @@ struct fr_devices {
     _Atomic bool is_draining;      /* set by drain, for good: no token goes out any more */
     _Atomic uint64_t pending;      /* fences that are not over, and what is due of others */
     _Atomic uint64_t device_bytes; /* in blocks, free ones included */
+    _Atomic uint64_t pinned_bytes; /* in staging, free ones included */
 };
 
 /* No call of the table but its count. pool: whose idle threads look at what is under way, and whose
@@ -96,6 +97,10 @@ static inline const char *fr_opened_death(const fr_opened *opened)
 {
     return fr_opened_is_dead(opened) ? opened->death.text : "";
 }
+
+/* Pinned memory that instances which have ended left to the process, of what this one has opened.
+ */
+uint64_t fr_devices_kept_bytes(const fr_devices *devices);
 
 /* No memory of the host for so many bytes. */
 void fr_device_fault_memory(fr_device_fault *fault, size_t size_bytes);

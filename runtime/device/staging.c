@@ -65,6 +65,7 @@ static fr_staged *fr_staging_make(fr_opened *opened, uint32_t size_class, fr_dev
         fr_slabs_put(&opened->staging.records, staged);
         return NULL;
     }
+    (void)fr_add_relaxed(&opened->devices->pinned_bytes, size_bytes);
     *staged = (fr_staged){
         .opened = opened, .memory = memory, .size_bytes = size_bytes, .size_class = size_class};
     return staged;

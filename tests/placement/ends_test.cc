@@ -80,6 +80,31 @@ TEST_P(Ends, TheNextInstanceTakesWhatTheLastOneHad)
     }
 }
 
+// In the instance that has it, or, when that has ended, in all that have the device open.
+TEST_P(Ends, PinnedMemoryIsCounted)
+{
+    if (GetParam().mode != FR_SIM_LAZY)
+        return; // as above
+    client::Stage stage(0u), other(0u);
+    uint64_t pinned = 0;
+    EXPECT_EQ(stage.statistics().pinned_bytes, 0u);
+    Use(stage);
+    pinned = stage.statistics().pinned_bytes;
+    EXPECT_GE(pinned, 20 * sizeof(float));
+    EXPECT_EQ(stage.statistics().pinned_kept_bytes, 0u);
+    Use(other);
+    EXPECT_EQ(other.statistics().pinned_bytes, pinned);
+    EXPECT_EQ(stage.statistics().pinned_bytes, pinned);
+    stage.destroy();
+    EXPECT_EQ(other.statistics().pinned_kept_bytes, pinned);
+    client::Stage next(0u);
+    EXPECT_EQ(next.statistics().pinned_kept_bytes, 0u); // it has opened none
+    Use(next);
+    EXPECT_EQ(next.statistics().pinned_bytes, pinned);
+    EXPECT_EQ(next.statistics().pinned_kept_bytes, 0u);
+    EXPECT_EQ(other.statistics().pinned_kept_bytes, 0u);
+}
+
 PLACEMENT_ORDERS(Ends);
 
 } // namespace

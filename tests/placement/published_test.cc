@@ -169,6 +169,7 @@ TEST_P(Published, TheSourceIsUsedAgainAndTheChangeIsTold)
 TEST_P(Published, TheSourceOfAFailedOperation)
 {
     for (uint32_t workers : {0u, 1u}) {
+        fr_cuda_give_back(); // else there is a piece that another stage had
         client::Stage stage(Keeping(workers));
         ovstage_query_handle_t all = stage.query(20), some = stage.query(Paths({17, 4, 9, 2}));
         WriteBoth(stage, all, 1, {{20, 2}, {}, 0});

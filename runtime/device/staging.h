@@ -8,9 +8,10 @@
  *
  * Threads: all. Invariants: a piece that was given is read by nobody; one whose copy may be pending
  * is given by the fence behind the copy, and so is what was brought home, as soon as an op has it:
- * no piece waits for a client. Nothing is unpinned before destroy: the driver does that when all
- * work of the device is done, and a client's stream may stall for as long as it likes. Progress:
- * short lock; calls of the table by who takes. Memory bound: of each of the two kinds
+ * no piece waits for a client. Nothing is unpinned before destroy, and the process keeps it then
+ * (table.h): the driver would take it when all work of the device is done, and a client's stream
+ * may stall for as long as it likes. Progress: short lock; calls of the table by who takes. Memory
+ * bound: of each of the two kinds
  * FR_STAGING_LIMIT_BYTES on a device, and what those ops take above it that run when it is reached;
  * in pieces up to twice as large; free are, of each size, as many as were taken at once. */
 #ifndef FR_RUNTIME_DEVICE_STAGING_H

@@ -258,6 +258,7 @@ typedef struct fr_explanation {
     fr_why why;
     uint64_t id, next_id, ordinal;
     bool has_ordinal;
+    bool is_large;                /* waits with a finite timeout do not run it */
     const char *type_name, *name; /* name: what name_of says of the op and its type's name; it is
                                      called under admission */
     char what[192];

@@ -54,6 +54,7 @@ static void fr_explain_op(fr_graph *graph, fr_op *op, fr_explanation *out)
     bool solo = (word & FR_OP_SOLO) != 0, claimed = (word & FR_OP_CLAIMED) != 0;
     out->ordinal = fr_op_told_ordinal(op);
     out->has_ordinal = !solo || out->ordinal != 0;
+    out->is_large = (word & FR_OP_LARGE) != 0;
     if (!solo) {
         fr_lane *lane = op->place.in_lane.lane;
         const fr_op *first = fr_lane_first_pending(graph, lane);

@@ -51,13 +51,15 @@ static void fr_explain_who(fr_explain_text *out, const fr_explanation *step)
     fr_explain_say(out, "%s: ", step->type_name ? ")" : "");
 }
 
-static void fr_explain_nobody(fr_explain_text *out, const fr_stage *stage)
+static void fr_explain_nobody(fr_explain_text *out, const fr_stage *stage, bool is_large)
 {
     fr_pool_statistics pool;
     fr_pool_statistics_read(stage->pool, &pool);
     if (pool.worker_count == 0)
-        fr_explain_say(out, "it can run, and there are no workers: it does when somebody waits, "
-                            "polls or calls flyrail_run\n");
+        fr_explain_say(out,
+                       "it can run, and there are no workers: it does when somebody waits%s, polls "
+                       "or calls flyrail_run\n",
+                       is_large ? " without a timeout" : "");
     else
         fr_explain_say(out,
                        "it can run, and no thread has come to it yet: of %u workers %u sleep\n",
@@ -89,7 +91,7 @@ static void fr_explain_step(fr_explain_text *out, const fr_stage *stage, const f
             fr_explain_say(out, "%s\n", step->what);
         break;
     case FR_WHY_NOBODY:
-        fr_explain_nobody(out, stage);
+        fr_explain_nobody(out, stage, step->is_large);
         break;
     default:
         fr_explain_say(out, "it is complete\n");

@@ -113,8 +113,14 @@ TEST_F(ExplainTest, complete_failed_and_nobody)
     expect_in(explain(stage, with.op_index), {"failed", "cause", hex(fails.op_index)});
     Stage alone(0);
     ovstage_enqueue_result_t waits = alone.seal(1);
-    expect_in(explain(alone, waits.op_index), {"seal", "no workers"});
+    expect_in(explain(alone, waits.op_index), {"seal", "no workers", "somebody waits, polls"});
     alone.finish(waits);
+    // A wait with a timeout runs nothing that takes long.
+    std::vector<float> many(20000, 1);
+    ovstage_enqueue_result_t large =
+        alone.write(alone.query(many.size()), alone.token("large"), 2, many);
+    expect_in(explain(alone, large.op_index), {"write", "somebody waits without a timeout"});
+    alone.finish(large);
 }
 
 // The first and the last steps: what holds all of them up comes last.

@@ -150,9 +150,9 @@ typedef struct flyrail_statistics_t {
     uint64_t membership_bytes; /* part of table_bytes: which keys the last seals changed (L6) */
     uint64_t snapshots_open;
     /* Of ops_pending, those that have given their thread up until a device has done something: a
-     * stream is free, rows have come to the host, tensors of a write without an event are read. Not
-     * those whose work the device has already, and which wait for its end alone. flyrail_explain
-     * says what. */
+     * stream or page-locked memory is free, rows have come to the host, tensors of a write without
+     * an event are read. Not those whose work the device has already, and which wait for its end
+     * alone. flyrail_explain says what. */
     uint64_t ops_parked;
     /* Page-locked memory of the host, which rows go through on their way to devices and back: of
      * this instance, in use or to be used again; and, of the devices that it has opened, what

@@ -19,34 +19,47 @@ void ok(fr_cu_result result, const char *what)
         fail("the client's ", what, " answers ", result);
 }
 
-struct Arguments {
-    fr_cu_device_ptr address;
-    uint64_t host, size;
-
-    explicit Arguments(void **arguments)
-    {
-        std::memcpy(&address, arguments[0], sizeof(address));
-        std::memcpy(&host, arguments[1], sizeof(host));
-        std::memcpy(&size, arguments[2], sizeof(size));
-    }
-    uint8_t *bytes() const
-    {
-        return reinterpret_cast<uint8_t *>(host);
-    }
-};
+Moved &moved_by(void **arguments)
+{
+    uint64_t address;
+    std::memcpy(&address, arguments[0], sizeof(address));
+    return *reinterpret_cast<Moved *>(address);
+}
 
 void give_kernel(fr_sim_launch *launch, void **arguments)
 {
-    const Arguments given(arguments);
-    if (void *to = fr_sim_write(launch, given.address, given.size))
-        std::memcpy(to, given.bytes(), given.size);
+    const Moved &given = moved_by(arguments);
+    const uint8_t *from = given.bytes.data();
+    for (const Extent &extent : given.extents) {
+        if (void *to = fr_sim_write(launch, extent.address, extent.size))
+            std::memcpy(to, from, extent.size);
+        from += extent.size;
+    }
 }
 
 void take_kernel(fr_sim_launch *launch, void **arguments)
 {
-    const Arguments given(arguments);
-    if (const void *from = fr_sim_read(launch, given.address, given.size))
-        std::memcpy(given.bytes(), from, given.size);
+    Moved &taken = moved_by(arguments);
+    uint8_t *to = taken.bytes.data();
+    for (const Extent &extent : taken.extents) {
+        if (const void *from = fr_sim_read(launch, extent.address, extent.size))
+            std::memcpy(to, from, extent.size);
+        to += extent.size;
+    }
+}
+
+// Without extents that are empty, which have no memory.
+Moved moved_of(const std::vector<Extent> &extents)
+{
+    Moved moved;
+    size_t size = 0;
+    for (const Extent &extent : extents) {
+        size += extent.size;
+        if (extent.size > 0)
+            moved.extents.push_back(extent);
+    }
+    moved.bytes.resize(size);
+    return moved;
 }
 
 fr_sim_options options_of(uint64_t seed)
@@ -72,11 +85,11 @@ template <typename Item> const Item &number(const std::vector<Item> &items, int 
 
 Devices::Devices(uint64_t seed) : cu_(fr_sim_driver()), random_(seed)
 {
-    const uint32_t sizes[] = {8, 8, 8};
+    const uint32_t sizes[] = {sizeof(uint64_t)};
     const fr_sim_options options = options_of(seed);
     fr_sim_open(&options);
-    if (!fr_sim_register_kernel("model_give", give_kernel, 3, sizes) ||
-        !fr_sim_register_kernel("model_take", take_kernel, 3, sizes) || !fr_device_provider ||
+    if (!fr_sim_register_kernel("model_give", give_kernel, 1, sizes) ||
+        !fr_sim_register_kernel("model_take", take_kernel, 1, sizes) || !fr_device_provider ||
         !fr_cuda_use_driver(cu_))
         fail("the simulated driver cannot be used");
     ok(cu_->cuInit(0), "cuInit");
@@ -146,12 +159,12 @@ fr_cu_event Devices::record(fr_cu_stream stream)
     return made;
 }
 
-void Devices::copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address,
-                   Bytes &bytes, size_t size) const
+void Devices::copy(fr_cu_function kernel, fr_cu_stream stream, Moved &moved) const
 {
-    auto host = reinterpret_cast<uint64_t>(bytes.data());
-    uint64_t size_bytes = size;
-    void *arguments[] = {&address, &host, &size_bytes};
+    if (moved.extents.empty())
+        return;
+    auto address = reinterpret_cast<uint64_t>(&moved);
+    void *arguments[] = {&address};
     ok(cu_->cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
        "cuLaunchKernel");
 }
@@ -191,24 +204,23 @@ fr_cu_device_ptr Devices::give(const Bytes &rows, const Origin &origin)
 {
     const Device &device = enter(origin.device);
     fr_cu_stream stream = number(device.streams, origin.stream);
-    Source source = {0, nullptr, std::make_unique<Bytes>(rows)};
-    ok(cu_->cuMemAlloc(&source.address, rows.size()), "cuMemAlloc");
-    fr_sim_name_memory(source.address, "source");
-    copy(device.give, stream, source.address, *source.bytes, rows.size());
-    source.produced = record(stream);
-    const fr_cu_device_ptr address = source.address;
-    sources_.push_back(std::move(source));
+    fr_cu_device_ptr address = 0;
+    ok(cu_->cuMemAlloc(&address, rows.size()), "cuMemAlloc");
+    fr_sim_name_memory(address, "source");
+    sources_.push_back({address, nullptr, std::make_unique<Moved>()});
+    *sources_.back().moved = {{{address, rows.size()}}, rows};
+    copy(device.give, stream, *sources_.back().moved);
+    sources_.back().produced = record(stream);
     return address;
 }
 
-void Devices::fill(void *to, const Bytes &rows, const Origin &origin)
+void Devices::fill(const std::vector<Extent> &to, const Bytes &rows, const Origin &origin)
 {
     const Device &device = enter(origin.device);
     fr_cu_stream stream = number(device.streams, origin.stream);
-    sources_.push_back({0, nullptr, std::make_unique<Bytes>(rows)});
-    if (!rows.empty())
-        copy(device.give, stream, reinterpret_cast<fr_cu_device_ptr>(to), *sources_.back().bytes,
-             rows.size());
+    sources_.push_back({0, nullptr, std::make_unique<Moved>(moved_of(to))});
+    sources_.back().moved->bytes = rows;
+    copy(device.give, stream, *sources_.back().moved);
     sources_.back().produced = record(stream);
 }
 
@@ -229,30 +241,31 @@ ovstage_cuda_sync_t Devices::sync(const Origin &origin)
     return sync;
 }
 
-void Devices::scribble(fr_cu_device_ptr source, size_t size, int number_of_device,
-                       const Placing &placing)
+void Devices::scribble(const Extent &part, int number_of_device, const Placing &placing)
 {
     const Device &device = enter(number_of_device);
     fr_cu_stream stream = device.streams[random_() % device.streams.size()];
     wait_for(stream, placing);
-    const auto has_address = [&](const Source &one) { return one.address == source; };
-    const auto made = std::find_if(sources_.begin(), sources_.end(), has_address);
+    const auto has_part = [&](const Source &one) {
+        return one.address != 0 && one.address <= part.address &&
+               part.address + part.size <= one.address + one.moved->bytes.size();
+    };
+    const auto made = std::find_if(sources_.begin(), sources_.end(), has_part);
     ok(cu_->cuStreamWaitEvent(stream, made->produced, 0), "cuStreamWaitEvent");
     if (marked_.count(made->produced) != 0)
         marked_.insert(stream);
-    sources_.push_back({0, nullptr, std::make_unique<Bytes>(size, uint8_t{0xEE})});
-    copy(device.give, stream, source, *sources_.back().bytes, size);
+    sources_.push_back({0, nullptr, std::make_unique<Moved>(moved_of({part}))});
+    std::fill(sources_.back().moved->bytes.begin(), sources_.back().moved->bytes.end(),
+              uint8_t{0xEE});
+    copy(device.give, stream, *sources_.back().moved);
 }
 
-std::shared_ptr<Taken> Devices::take(const void *from, size_t size, const Placing &placing)
+std::shared_ptr<Moved> Devices::take(const std::vector<Extent> &from, const Placing &placing)
 {
     const Device &device = enter(placing.device);
-    auto taken = std::make_shared<Taken>();
-    taken->bytes.resize(size);
+    auto taken = std::make_shared<Moved>(moved_of(from));
     wait_for(device.reader, placing);
-    if (size > 0)
-        copy(device.take, device.reader, reinterpret_cast<fr_cu_device_ptr>(from), taken->bytes,
-             size);
+    copy(device.take, device.reader, *taken);
     taken_.push_back(taken);
     return taken;
 }

@@ -17,8 +17,16 @@
 namespace model
 {
 
-// What was on a device, once the stream of its reader has come to it.
-struct Taken {
+// Memory of a device.
+struct Extent {
+    fr_cu_device_ptr address;
+    size_t size;
+};
+
+// What a kernel of the client's moves between extents and bytes here, where they are one after the
+// other. Must stay until it has run.
+struct Moved {
+    std::vector<Extent> extents;
     Bytes bytes;
 };
 
@@ -37,14 +45,15 @@ class Devices
     // A source of a write, with rows that its stream writes.
     fr_cu_device_ptr give(const Bytes &rows, const Origin &origin);
     // Rows are written over what is there, which stays until they are.
-    void fill(void *to, const Bytes &rows, const Origin &origin);
+    void fill(const std::vector<Extent> &to, const Bytes &rows, const Origin &origin);
     // For who reads what was given or filled last.
     ovstage_cuda_sync_t sync(const Origin &origin);
-    // Other bytes are written over a source of a write, behind its event if it has one.
-    void scribble(fr_cu_device_ptr source, size_t size, int device, const Placing &placing);
+    // Other bytes are written over a source of a write, or a part of one, behind its event if it
+    // has one.
+    void scribble(const Extent &part, int device, const Placing &placing);
     // Begins to read what a group shows, behind the event if there is one. It is there after
     // wait_for_taken, and the group must stay until then.
-    std::shared_ptr<Taken> take(const void *from, size_t size, const Placing &placing);
+    std::shared_ptr<Moved> take(const std::vector<Extent> &from, const Placing &placing);
     void wait_for_taken();
 
     void stall(uint32_t pick);
@@ -79,7 +88,7 @@ class Devices
     struct Source {
         fr_cu_device_ptr address; // 0: bytes alone
         fr_cu_event produced;
-        std::unique_ptr<Bytes> bytes;
+        std::unique_ptr<Moved> moved;
     };
 
     const fr_cuda_driver *cu_;
@@ -89,7 +98,7 @@ class Devices
     std::vector<size_t> stalled_;   // of all_
     std::set<const void *> marked_; // streams and events
     std::vector<Source> sources_;
-    std::vector<std::shared_ptr<Taken>> taken_;
+    std::vector<std::shared_ptr<Moved>> taken_;
     uint64_t alive_ = 0;
 
     void open(int number);
@@ -97,8 +106,7 @@ class Devices
     fr_cu_stream stream(const std::string &name) const;
     fr_cu_event event() const;
     fr_cu_event record(fr_cu_stream stream);
-    void copy(fr_cu_function kernel, fr_cu_stream stream, fr_cu_device_ptr address, Bytes &bytes,
-              size_t size) const;
+    void copy(fr_cu_function kernel, fr_cu_stream stream, Moved &moved) const;
     void wait_for(fr_cu_stream stream, const Placing &placing);
     fr_cu_event event_of(const Placing &placing) const;
     fr_cu_stream stream_of(int device, int stream) const;

@@ -2,7 +2,6 @@
 #define FR_TESTS_MODEL_GENERATE_H
 
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,6 @@ class Generator
     Program program_;
     Ordinal now_ = 1;            // ordinals are taken around it
     std::vector<int> schema_of_; // usual schema of each attribute
-    std::set<int> arrays_;       // attributes of which some keys may be arrays
     int favourite_ = -1;         // a name
     bool single_schema_ = false, deletes_ = false, maps_ = false, structure_ = false;
     bool snapshots_ = false, extended_ = false, small_values_ = false, discards_ = false;

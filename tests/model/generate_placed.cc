@@ -9,7 +9,7 @@
 namespace model
 {
 
-// Some attributes lie on a device, each with one schema for its keys.
+// Some attributes lie on a device, each with one schema for its keys; some of them are arrays.
 void Generator::choose_homes()
 {
     program_.homes.assign(recorded_attribute_count, -1);
@@ -17,7 +17,12 @@ void Generator::choose_homes()
         if (!may_lie_on_device(a) || (a > 0 && chance(40)))
             continue;
         program_.homes[static_cast<size_t>(a)] = static_cast<int>(below(placed_devices));
-        schema_of_[static_cast<size_t>(a)] = static_cast<int>(below(fixed_schemas));
+        int &schema = schema_of_[static_cast<size_t>(a)];
+        do
+            schema =
+                static_cast<int>(chance(40) ? fixed_schemas + below(schema_count - fixed_schemas)
+                                            : below(fixed_schemas));
+        while (!may_be_placed(schemas[schema]));
     }
 }
 
@@ -40,6 +45,7 @@ Origin Generator::origin(int device)
     origin.device = device;
     origin.stream = static_cast<int>(below(Devices::streams));
     origin.awaits = static_cast<Awaits>(below(static_cast<uint32_t>(Awaits::last_awaits)));
+    origin.together = chance(50);
     return origin;
 }
 
@@ -51,8 +57,8 @@ void Generator::put_on_devices(std::vector<EntryStep> &entries, uint32_t percent
         if (entry.defect == Defect::cuda_device || entry.defect == Defect::unknown_device)
             entry.defect = Defect::negative_shape;
         const int attribute = names[entry.name].attribute;
-        if (is_looked_at(attribute) ? !chance(30)
-                                    : !is_home_device(program_, attribute) || !chance(percent))
+        if (is_looked_at(entry) ? !chance(30)
+                                : !is_home_device(program_, attribute) || !chance(percent))
             continue;
         entry.origin = origin(static_cast<int>(below(placed_devices)));
         if (entry.owner == Owner::managed_copied)
@@ -76,7 +82,7 @@ void Generator::put_session_on_device(Step &step)
 {
     const int attribute = names[step.entries[0].name].attribute;
     const bool is_home = is_home_device(program_, attribute);
-    if (step.entries[0].schema.is_array || (!is_home && !is_looked_at(attribute)) || chance(20))
+    if ((!is_home && !is_looked_at(step.entries[0])) || chance(20))
         return;
     step.placing =
         placing(some_device(is_home ? program_.homes[static_cast<size_t>(attribute)] : 0));
@@ -87,9 +93,9 @@ void Generator::put_session_on_device(Step &step)
 bool Generator::place(Step &step)
 {
     if (step.what == Do::read) {
-        if (stalls_ && names_device(step.names) && !may_be_read_on_device(step.names, arrays_))
+        if (stalls_ && names_device(step.names) && !may_be_read_on_device(step.names))
             return false;
-        if ((stalls_ || chance(60)) && may_be_read_on_device(step.names, arrays_))
+        if ((stalls_ || chance(60)) && may_be_read_on_device(step.names))
             step.placing = placing(static_cast<int>(below(placed_devices)));
         return true;
     }
@@ -173,10 +179,6 @@ Program Generator::make_placed()
     small_values_ = chance(30);
     choose_schemas();
     choose_homes();
-    for (int a = 0; a < recorded_attribute_count; a++) {
-        if (!may_be_placed(schemas[schema_of_[static_cast<size_t>(a)]]))
-            arrays_.insert(a);
-    }
     for (uint32_t q = 2 + below(4); q > 0; q--)
         add_query();
     add_query_of_all();

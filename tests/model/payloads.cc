@@ -26,19 +26,18 @@ struct PayloadTensor::Managed {
 };
 
 PayloadTensor::PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_t rows,
-                             int64_t columns, Devices *devices)
+                             int64_t columns)
 {
     lay_out(entry, from, rows, columns);
-    if (devices && entry.origin.on_device) {
-        devices_ = devices;
-        source_ = devices->give(rows_, entry.origin);
-        source_bytes_ = rows_.size();
-        tensor_device_ = entry.origin.device;
-        tensor_.data = reinterpret_cast<void *>(source_);
-        tensor_.device = {kDLCUDA, entry.origin.device};
-    }
-    if (entry.owner != Owner::client)
-        manage(entry);
+}
+
+void PayloadTensor::lie_on_device(Devices *devices, int device, fr_cu_device_ptr address)
+{
+    devices_ = devices;
+    source_ = {address, rows_.size()};
+    tensor_device_ = device;
+    tensor_.data = reinterpret_cast<void *>(address);
+    tensor_.device = {kDLCUDA, device};
 }
 
 void PayloadTensor::manage(const EntryStep &entry)
@@ -104,7 +103,9 @@ void PayloadTensor::lay_out(const EntryStep &entry, const uint8_t *from, int64_t
         break;
     }
     const int64_t offset = entry.offset_bytes;
-    rows_.assign(static_cast<size_t>(offset + (rows + 1) * (lanes + 3) * element), 0xC3);
+    const int64_t all = entry.origin.together ? rows * std::max(std::abs(row_stride), lanes)
+                                              : (rows + 1) * (lanes + 3);
+    rows_.assign(static_cast<size_t>(offset + all * element), 0xC3);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t l = 0; l < lanes; l++)
             std::memcpy(&rows_[static_cast<size_t>(
@@ -138,8 +139,8 @@ void PayloadTensor::scribble_arguments()
 // Of a managed one the deleter says that nobody reads it any more.
 void PayloadTensor::scribble_rows(const Placing &placing)
 {
-    if (devices_ && (!fate || fate->deleted > 0))
-        devices_->scribble(source_, source_bytes_, tensor_device_, fate ? Placing{} : placing);
+    if (devices_ && source_.size > 0 && (!fate || fate->deleted > 0))
+        devices_->scribble(source_, tensor_device_, fate ? Placing{} : placing);
     std::fill(rows_.begin(), rows_.end(), uint8_t{0xEE});
     rows_.clear();
     rows_.shrink_to_fit();
@@ -151,12 +152,36 @@ Payload::Payload(const EntryStep &entry, Devices *devices)
     const std::vector<size_t> starts = entry.row_starts();
     const uint8_t *from = entry.payload.data();
     if (!entry.schema.is_array)
-        parts_.emplace_back(entry, from, entry.rows, entry.schema.lanes, devices);
+        parts_.emplace_back(entry, from, entry.rows, entry.schema.lanes);
     else if (entry.packed)
-        parts_.emplace_back(entry, from, entry.rows, entry.lengths.empty() ? 0 : entry.lengths[0],
-                            devices);
+        parts_.emplace_back(entry, from, entry.rows, entry.lengths.empty() ? 0 : entry.lengths[0]);
     for (uint32_t row = 0; entry.schema.is_array && !entry.packed && row < entry.rows; row++)
-        parts_.emplace_back(entry, from + starts[row], entry.lengths[row], 1, devices);
+        parts_.emplace_back(entry, from + starts[row], entry.lengths[row], 1);
+    if (devices && entry.origin.on_device)
+        put_on_device();
+    for (PayloadTensor &part : parts_) {
+        if (entry.owner != Owner::client)
+            part.manage(entry);
+    }
+}
+
+void Payload::put_on_device()
+{
+    const Origin &origin = entry_.origin;
+    if (!origin.together) {
+        for (PayloadTensor &part : parts_)
+            part.lie_on_device(devices_, origin.device, devices_->give(part.rows(), origin));
+        return;
+    }
+    Bytes all;
+    for (const PayloadTensor &part : parts_)
+        all.insert(all.end(), part.rows().begin(), part.rows().end());
+    all.push_back(0xC3); // memory is never empty
+    fr_cu_device_ptr next = devices_->give(all, origin);
+    for (PayloadTensor &part : parts_) {
+        part.lie_on_device(devices_, origin.device, next);
+        next += part.rows().size();
+    }
 }
 
 std::vector<std::shared_ptr<Fate>> Payload::fates() const

@@ -25,11 +25,18 @@ class PayloadTensor
 {
   public:
     // `rows` rows of `columns` elements, compact at `from`, to be laid out as the entry says.
-    PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns,
-                  Devices *devices);
+    PayloadTensor(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns);
     PayloadTensor(const PayloadTensor &) = delete;
     PayloadTensor &operator=(const PayloadTensor &) = delete;
 
+    // Its rows are there, too, and are written from there.
+    void lie_on_device(Devices *devices, int device, fr_cu_device_ptr address);
+    // Last, if it is not a client's.
+    void manage(const EntryStep &entry);
+    const std::vector<uint8_t> &rows() const
+    {
+        return rows_;
+    }
     void scribble_arguments();
     // placing: of the write that is complete.
     void scribble_rows(const Placing &placing);
@@ -45,12 +52,10 @@ class PayloadTensor
     DLTensor tensor_{};
     Managed *owned_ = nullptr;
     Devices *devices_ = nullptr; // of rows on a device
-    fr_cu_device_ptr source_ = 0;
-    size_t source_bytes_ = 0;
+    Extent source_ = {};
     int tensor_device_ = 0;
 
     void lay_out(const EntryStep &entry, const uint8_t *from, int64_t rows, int64_t columns);
-    void manage(const EntryStep &entry);
 };
 
 // What one entry passes.
@@ -78,6 +83,7 @@ class Payload
     std::vector<uint32_t> map_;
     std::vector<uint64_t> mask_;
 
+    void put_on_device();
     void spoil(ovstage_write_data_t &data);
     void spoil(DLTensor &tensor) const;
 };

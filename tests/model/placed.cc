@@ -10,14 +10,17 @@ bool may_lie_on_device(int attribute)
     return attribute < local_attribute;
 }
 
-bool is_looked_at(int attribute)
+bool is_looked_at(const EntryStep &entry)
 {
-    return attribute >= local_attribute && attribute < recorded_attribute_count;
+    const int attribute = names[entry.name].attribute;
+    return attribute < recorded_attribute_count &&
+           (attribute >= local_attribute || !may_be_placed(entry.schema));
 }
 
 bool may_be_placed(const Schema &schema)
 {
-    return !schema.is_array;
+    const Meaning meaning = meaning_of(schema);
+    return meaning != Meaning::paths && meaning != Meaning::path_tokens;
 }
 
 bool is_home_device(const Program &program, int attribute)
@@ -42,11 +45,9 @@ bool may_go_together(const Program &program, const EntryStep &first, const Entry
            home_of(program, names[entry.name].attribute);
 }
 
-bool may_be_read_on_device(const std::vector<int> &some, const std::set<int> &arrays)
+bool may_be_read_on_device(const std::vector<int> &some)
 {
-    return std::all_of(some.begin(), some.end(), [&](int name) {
-        return !is_computed(name) && arrays.count(names[name].attribute) == 0;
-    });
+    return std::none_of(some.begin(), some.end(), is_computed);
 }
 
 } // namespace model

@@ -2,7 +2,6 @@
 #ifndef FR_TESTS_MODEL_PLACED_H
 #define FR_TESTS_MODEL_PLACED_H
 
-#include <set>
 #include <vector>
 
 #include "tests/model/program.h"
@@ -16,7 +15,7 @@ constexpr int placed_devices = 2;
 // The attribute's values may lie on a device.
 bool may_lie_on_device(int attribute);
 // The stage itself looks at its values: they may come from devices, and lie on the host.
-bool is_looked_at(int attribute);
+bool is_looked_at(const EntryStep &entry);
 // A device may hold them.
 bool may_be_placed(const Schema &schema);
 bool is_home_device(const Program &program, int attribute);
@@ -24,7 +23,7 @@ bool is_home_device(const Program &program, int attribute);
 // is so.
 bool may_go_together(const Program &program, const EntryStep &first, const EntryStep &entry);
 // These can be read on a device.
-bool may_be_read_on_device(const std::vector<int> &names, const std::set<int> &arrays);
+bool may_be_read_on_device(const std::vector<int> &names);
 
 } // namespace model
 

@@ -54,7 +54,8 @@ void tell(std::ostream &out, const EntryStep &entry)
                                          ", which the host has waited for"};
     if (entry.origin.on_device)
         out << " on device " << entry.origin.device << " by stream " << entry.origin.stream
-            << awaits[static_cast<int>(entry.origin.awaits)];
+            << awaits[static_cast<int>(entry.origin.awaits)]
+            << (entry.origin.together ? ", together" : "");
     if (entry.schema.is_array) {
         out << (entry.packed ? " packed" : "") << " lengths";
         for (uint32_t length : entry.lengths)

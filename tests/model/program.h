@@ -45,6 +45,7 @@ struct Origin {
     bool on_device = false;
     int device = 0, stream = 0;
     Awaits awaits = Awaits::stream;
+    bool together = false; // its tensors lie in one memory, without gaps
 };
 
 // What is wrong with an entry, and what it must be answered with.

@@ -13,7 +13,7 @@ namespace model
 bool Runner::have_places(const std::vector<Entry> &entries) const
 {
     return std::all_of(entries.begin(), entries.end(), [&](const Entry &entry) {
-        if (!is_home_device(program_, entry.attribute))
+        if (entry.schema.is_array || !is_home_device(program_, entry.attribute))
             return true;
         const Ordinal sealed = executed_floors_[static_cast<size_t>(entry.attribute)];
         return std::all_of(entry.rows.begin(), entry.rows.end(), [&](const auto &row) {
@@ -26,7 +26,7 @@ bool Runner::have_places(const std::vector<Entry> &entries) const
 bool Runner::waits_for_device(const Step &write)
 {
     if (std::any_of(write.entries.begin(), write.entries.end(), [](const EntryStep &entry) {
-            return entry.origin.on_device && is_looked_at(names[entry.name].attribute);
+            return entry.origin.on_device && is_looked_at(entry);
         }))
         return true; // when its rows are on the host
     return write.placing.event < 0 &&
@@ -95,22 +95,44 @@ bool Runner::is_unsupported_there(const std::vector<Entry> &entries)
 
 // --- sessions ---
 
+namespace
+{
+
+// The rows of a group: of one tensor so many, of each array all.
+std::vector<Extent> extents_of(const ovstage_data_t &data, bool is_array, size_t count)
+{
+    std::vector<Extent> extents;
+    for (uint32_t t = 0; t < data.tensor_count; t++) {
+        const DLTensor &tensor = data.tensors[t];
+        const size_t width = size_t{tensor.dtype.lanes} * tensor.dtype.bits / 8;
+        extents.push_back({reinterpret_cast<fr_cu_device_ptr>(tensor.data),
+                           width * (is_array ? static_cast<size_t>(tensor.shape[0]) : count)});
+    }
+    return extents;
+}
+
+} // namespace
+
 // Their rows are seen as the host's are, and then written by a stream.
 std::vector<Bytes> Runner::fill_there(Session &session, uint32_t seed)
 {
-    DLTensor tensor = session.group.data.tensors[0];
     ovstage_map_group_t group = session.group;
     const Placing &placing = session.step.placing;
-    const size_t width = size_t{tensor.dtype.lanes} * tensor.dtype.bits / 8;
-    if (tensor.device.device_type != kDLCUDA || tensor.device.device_id != placing.device)
-        fail("a map group that is not on device ", placing.device);
-    const auto taken =
-        devices_->take(tensor.data, session.prims.size() * width, {true, placing.device, -1, -1});
+    const std::vector<Extent> there =
+        extents_of(group.data, session.entry.schema.is_array, session.prims.size());
+    const auto taken = devices_->take(there, {true, placing.device, -1, -1});
     devices_->wait_for_taken();
-    void *there = tensor.data;
-    tensor.data = taken->bytes.data();
-    tensor.device = {kDLCPU, 0};
-    group.data.tensors = &tensor;
+    std::vector<DLTensor> tensors(group.data.tensors, group.data.tensors + there.size());
+    uint8_t *next = taken->bytes.data();
+    for (size_t t = 0; t < tensors.size(); t++) {
+        if (tensors[t].device.device_type != kDLCUDA ||
+            tensors[t].device.device_id != placing.device)
+            fail("a map group that is not on device ", placing.device);
+        tensors[t].data = next;
+        tensors[t].device = {kDLCPU, 0};
+        next += there[t].size;
+    }
+    group.data.tensors = tensors.data();
     const std::vector<Bytes> rows =
         Client::fill(group, session.prims.size(), session.step, session.entry.schema, seed);
     devices_->fill(there, taken->bytes, session.step.entries[0].origin);
@@ -235,9 +257,9 @@ void Runner::check_goes_on()
 
 void Runner::take(Held &held)
 {
-    const DLTensor &tensor = held.group.data.tensors[0];
-    const size_t width = size_t{tensor.dtype.lanes} * tensor.dtype.bits / 8;
-    held.taken = devices_->take(tensor.data, held.group.prims.count * width, held.placing);
+    const ovstage_read_group_t &group = held.group;
+    held.taken =
+        devices_->take(extents_of(group.data, group.is_array, group.prims.count), held.placing);
 }
 
 // What was taken is there from here on.
@@ -246,10 +268,12 @@ void Runner::look_at(Held &held)
     if (!held.taken)
         return;
     devices_->wait_for_taken();
-    const size_t width = held.taken->bytes.size() / held.group.prims.count;
-    for (size_t k = 0; k < held.rows.size(); k++)
-        check_bytes(client_.text_of_token(held.group.attribute)->c_str(), held.rows[k].position,
-                    held.rows[k].wanted, held.taken->bytes.data() + k * width, width);
+    const uint8_t *next = held.taken->bytes.data();
+    for (const Awaited &row : held.rows) {
+        check_bytes(client_.text_of_token(held.group.attribute)->c_str(), row.position, row.wanted,
+                    next, row.size);
+        next += row.size;
+    }
     held.rows.clear();
 }
 

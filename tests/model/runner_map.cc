@@ -179,8 +179,8 @@ bool Runner::commit(Session &session, bool ends)
         ends = true;
     } else {
         Op &op = accepted(result, verdict.status != OVSTAGE_OK);
-        op.on_device = step.placing.is_given &&
-                       (step.placing.event < 0 || is_looked_at(session.entry.attribute));
+        op.on_device =
+            step.placing.is_given && (step.placing.event < 0 || is_looked_at(step.entries[0]));
         if (devices_)
             placed(op, step);
         if (is_unsupported_there({session.entry})) {

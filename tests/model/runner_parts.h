@@ -158,13 +158,14 @@ struct Session {
 struct Awaited {
     uint32_t position;
     Value wanted;
+    size_t size;
 };
 
 struct Held {
     ovstage_read_group_t group;
     Bytes bytes;
     bool keeps = true;            // else it goes as soon as what it shows is there
-    std::shared_ptr<Taken> taken; // of a group on a device, in place of bytes ...
+    std::shared_ptr<Moved> taken; // of a group on a device, in place of bytes ...
     std::vector<Awaited> rows;    // ... until these were looked at
     Placing placing;
 };

@@ -354,7 +354,7 @@ void Runner::check_group(const Expectation &expectation, Held &held, Seen &seen)
                                           : expectation.rows[n][row.position];
         check_row(expectation, n, wanted, schema, row.position, group.is_delete);
         if (held.taken)
-            held.rows.push_back({row.position, *wanted});
+            held.rows.push_back({row.position, *wanted, row.size});
         else if (!group.is_delete)
             check_bytes(names[expectation.names[n]].text, row.position, *wanted, row.data,
                         row.size);

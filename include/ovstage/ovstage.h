@@ -68,8 +68,7 @@ OVSTAGE_EXPORT ovstage_api_status_t ovstage_get_usd_stage_id(ovstage_instance_t 
 /* Copies the subtree at path text `source` to n target path texts, as a write at `ordinal` (R131 to
  * R138, D24). Values that hold paths into the source are redirected to each copy (R134). Found by
  * wait_op: NOT_FOUND if the source is absent; PRIM_NOT_FOUND if any target exists, and then nothing
- * is made; WRITE_FLOOR_VIOLATION; NOT_SUPPORTED: rows on a device, beside other new keys of their
- * column that are not sealed (ours). */
+ * is made; WRITE_FLOOR_VIOLATION. */
 OVSTAGE_EXPORT ovstage_enqueue_result_t ovstage_clone(ovstage_instance_t *instance,
                                                       ovx_string_t source,
                                                       const ovx_string_t *targets, size_t n,

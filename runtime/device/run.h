@@ -33,7 +33,8 @@ typedef enum fr_use {
     FR_USE_ELEMENTS_MAPPED,    /* a session's, from another device */
     FR_USE_TARGET_ELEMENTS_MAPPED, /* a session's, which stay where they are */
     FR_USE_WRITTEN_BEFORE,         /* by the ordinal, which a copy takes the place of */
-    FR_USE_TAKEN_BY_FILTER,        /* the same of new keys */
+    FR_USE_NEW_KEYS,               /* the same of keys that have no place yet */
+    FR_USE_LAID_OUT,               /* which a seal gives their places */
     FR_USE_OLDER_STATE,            /* whose rows are saved before its payload is used again */
     FR_USE_FOLDED,                 /* a head, and what is folded into it */
     /* Written: */

@@ -31,8 +31,7 @@ struct fr_column {
     uint64_t burying;       /* entries that it still gets, and has room for; the seals' */
     /* Where its payloads lie, 0: nowhere yet; see below. */
     _Atomic uintptr_t home;
-    uint32_t home_claims;       /* of writes that are under way; guarded by lock */
-    struct fr_placing *placing; /* plan.h; guarded by lock */
+    uint32_t home_claims; /* of writes that are under way; guarded by lock */
     fr_mutex lock;
     fr_locator locator;
     fr_segment **segments;

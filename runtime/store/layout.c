@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/store/layout_place.h"
 #include "runtime/store/partial.h"
 #include "runtime/store/seal.h"
 #include "runtime/store/slices.h"
@@ -359,7 +360,7 @@ static bool fr_layout_record(fr_store *store, fr_column *column, fr_unplaced *un
 {
     fr_segment *segment = fr_layout_same_order(column, unplaced);
     if (!segment && fr_column_rows_device(column))
-        return false; /* rows do not move on a device; writes see to it that none have to */
+        return fr_layout_place(store, column, unplaced);
     if (!segment)
         return fr_layout_parts(store, column, unplaced);
     fr_seal_want_fold(store, segment);

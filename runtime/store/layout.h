@@ -1,4 +1,5 @@
-/* Layout: gives the unplaced rows of sealed ordinals their place.
+/* Layout: gives the unplaced rows of sealed ordinals their place. On a device it has them moved
+ * (layout_place.h).
  *
  * The new keys of one seal become one segment, in the order of the lowest ordinal's rows, further
  * keys behind. The rows themselves become versions: all rows of one segment in its order without a

@@ -11,16 +11,6 @@
 
 #define FR_PLAN_LOCAL_ELEMENTS 4u
 
-/* New keys that a write brings to a device, in the column's list from the look whether they fit
- * with those of others until they are among those, or given up: two writes at once see each
- * other. */
-typedef struct fr_placing {
-    struct fr_placing *next;
-    fr_column *column; /* NULL: not in a list */
-    const fr_query *query;
-    const fr_target *target; /* its elements are these keys of the query */
-} fr_placing;
-
 typedef struct fr_plan {
     fr_store *store;
     const fr_row_source *source;
@@ -31,10 +21,8 @@ typedef struct fr_plan {
     bool one_row;             /* see fr_plan_one_row */
     bool prims_entered;       /* as fr_write's */
     bool late;                /* see late.h */
-    bool overtaken;           /* by a seal: to be looked up again */
     struct fr_opened *device; /* that the rows lie on; NULL: the host */
     fr_column *claimed;       /* whose place it decides when it is applied; or NULL */
-    fr_placing placing;
     fr_kept kept;
     fr_target local_target;
     const fr_binding *binding; /* kept as long as a target refers to its rows */
@@ -58,11 +46,9 @@ void fr_plan_targets_release(fr_plan *plan);
 ovstage_api_status_t fr_plan_find_targets(fr_plan *plan, const fr_write *write, fr_column *column,
                                           fr_write_plan *out);
 /* plan_place.c: of a write whose rows go to a device, before memory is taken: whether they may, and
- * what is written in place. NOT_SUPPORTED with the text set, or with `overtaken`. */
+ * what is written in place. NOT_SUPPORTED with the text set. */
 ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,
                                           fr_write_plan *out);
-/* Its record is linked, or will not be. */
-void fr_plan_end_placing(fr_plan *plan);
 ovstage_api_status_t fr_plan_refuse(fr_write_plan *out, ovstage_api_status_t status,
                                     const char *text);
 

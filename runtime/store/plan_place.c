@@ -1,111 +1,8 @@
 /* Writes whose rows go to a device. */
-#include <string.h>
-
 #include "runtime/store/array_place.h"
 #include "runtime/store/plan.h"
 #include "runtime/store/store_state.h"
 #include "runtime/store/target_place.h"
-
-/* With the column's lock held. */
-static bool fr_plan_is_placed(const fr_column *column, uint32_t prim)
-{
-    fr_place place;
-    return fr_locator_get(&column->locator, prim, &place);
-}
-
-/* Nothing has to be brought together: the same keys in the same order, or, since they lie as some
- * seal has placed them, keys that are not new any more. With the column's lock held. */
-static bool fr_plan_goes_with(const fr_unplaced *unplaced, const fr_target *target)
-{
-    if (fr_plan_is_placed(target->column, unplaced->prims.rows[0]))
-        return true; /* then all of them are */
-    return unplaced->prims.count == target->count &&
-           memcmp(unplaced->prims.rows, target->places, target->count * sizeof(uint32_t)) == 0;
-}
-
-static uint32_t fr_placing_prim(const fr_placing *placing, uint32_t k)
-{
-    return (uint32_t)placing->query->prims[placing->target->elements[k]];
-}
-
-/* The same of those that are about to be written. */
-static bool fr_placing_goes_with(const fr_placing *other, const fr_target *target)
-{
-    if (fr_plan_is_placed(target->column, fr_placing_prim(other, 0)))
-        return true;
-    bool same = other->target->count == target->count;
-    for (uint32_t k = 0; k < target->count && same; k++)
-        same = fr_placing_prim(other, k) == target->places[k];
-    return same;
-}
-
-/* Whether a seal has placed one of the keys since the plan found them without places: then they are
- * no new keys, and where they lie has to be found again. With the column's lock held. */
-static bool fr_plan_is_overtaken(const fr_column *column, const fr_target *target)
-{
-#ifndef FR_MUTATE_PLACING_IS_OVERTAKEN
-    for (uint32_t k = 0; k < target->count && column->locator.count > 0; k++)
-        if (fr_plan_is_placed(column, target->places[k]))
-            return true;
-#else
-    (void)column;
-    (void)target;
-#endif
-    return false;
-}
-
-/* The ordinal has rows of all these keys: they stay where they are until its seal, places or not.
- * Nobody but its lane adds any. */
-static bool fr_plan_has_keys(const fr_unplaced *own, const fr_target *target)
-{
-    bool has = true;
-    for (uint32_t k = 0; k < target->count && has; k++)
-        has = fr_row_set_place(&own->prims, target->places[k]) != FR_ROW_SET_NONE;
-    return has;
-}
-
-/* New keys: alone in the column, or as other ordinals have written them or are about to, so that no
- * seal has to bring rows together that lie apart. */
-static bool fr_plan_unplaced_fits(fr_plan *plan, fr_target *target)
-{
-    fr_column *column = target->column;
-    fr_mutex_lock(&column->lock);
-    const fr_unplaced *own = fr_column_unplaced(column, plan->ordinal);
-    bool fits = !own;
-    for (const fr_unplaced *there = column->unplaced; there && fits; there = there->next) {
-        fr_look();
-        fits = fr_plan_goes_with(there, target);
-    }
-    for (const fr_placing *other = column->placing; other && fits; other = other->next) {
-        fr_look();
-        fits = fr_placing_goes_with(other, target);
-    }
-    plan->overtaken = fits && fr_plan_is_overtaken(column, target);
-    fits = fits && !plan->overtaken;
-#ifndef FR_MUTATE_PLACING_IS_NOT_SEEN
-    if (fits) {
-        plan->placing = (fr_placing){column->placing, column, plan->query, target};
-        column->placing = &plan->placing;
-    }
-#endif
-    fr_mutex_unlock(&column->lock);
-    target->has_rows = own && fr_plan_has_keys(own, target);
-    return fits || target->has_rows;
-}
-
-void fr_plan_end_placing(fr_plan *plan)
-{
-    fr_column *column = plan->placing.column;
-    if (!column)
-        return;
-    fr_mutex_lock(&column->lock);
-    fr_placing **link = &column->placing;
-    while (*link != &plan->placing)
-        link = &(*link)->next;
-    *link = plan->placing.next;
-    fr_mutex_unlock(&column->lock);
-    plan->placing.column = NULL;
-}
 
 ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column,
                                           fr_write_plan *out)
@@ -117,10 +14,6 @@ ovstage_api_status_t fr_plan_check_device(fr_plan *plan, const fr_column *column
                                   "its keys on a device have another role, and keep it");
         if (plan->array)
             continue; /* its rows are the host's */
-        if (!target->segment && !fr_plan_unplaced_fits(plan, target))
-            return fr_plan_refuse(out, OVSTAGE_ERROR_NOT_SUPPORTED,
-                                  "new keys of a column on a device are written together, in one "
-                                  "order, until they are sealed; others than these are written");
         /* One may be written in place: all of it by the last call, or nothing. */
         bool is_one = plan->target_count == 1;
 #ifdef FR_MUTATE_DEVICE_MANY_IN_PLACE

@@ -71,18 +71,17 @@ static bool fr_target_reserve_rows(fr_store *store, fr_target *target, uint64_t 
     return fr_partial_reserve(&store->versions, target->version, target->count);
 }
 
-/* What a filter has taken a reference of it goes on to read, and a later write neither waits for
- * that nor is seen by it. */
-static bool fr_target_renew(fr_store *store, fr_target *target)
+/* How many elements have no row yet. On the host memory is taken as if none had, which spares the
+ * looks; on a device that would be a copy each time that the rows are written again. */
+static uint32_t fr_target_count_new(const fr_target *target)
 {
-    const fr_unplaced *unplaced = target->unplaced;
-#ifdef FR_MUTATE_DEVICE_UNPLACED_IN_USE
-    return true;
-#endif
-    if (!unplaced->buffer->is_placed || fr_buffer_writable(unplaced->buffer))
-        return true;
-    target->renewed = fr_column_buffer(target->column, store->buffers, unplaced->row_capacity);
-    return target->renewed != NULL;
+    const fr_row_set *prims = &target->unplaced->prims;
+    if (target->made || !fr_column_rows_device(target->column))
+        return target->count;
+    uint32_t count = 0; /* nobody but this lane adds any */
+    for (uint32_t k = 0; k < target->count; k++)
+        count += fr_row_set_place(prims, target->places[k]) == FR_ROW_SET_NONE;
+    return count;
 }
 
 static bool fr_target_reserve_unplaced(fr_store *store, fr_target *target, uint64_t ordinal,
@@ -94,14 +93,10 @@ static bool fr_target_reserve_unplaced(fr_store *store, fr_target *target, uint6
             return false;
         target->made = true;
     }
-    bool enough = target->has_rows;
-    if (target->taken)
-        enough = fr_unplaced_take(target->unplaced, target->taken, target->count, op_id);
-    else if (target->has_rows)
-        enough = fr_target_renew(store, target);
-    else
-        enough = fr_unplaced_reserve(store->allocator, store->buffers, target->unplaced,
-                                     target->count, op_id);
+    bool enough = target->taken
+                      ? fr_unplaced_take(target->unplaced, target->taken, target->count, op_id)
+                      : fr_unplaced_reserve(store->allocator, store->buffers, target->unplaced,
+                                            fr_target_count_new(target), op_id, &target->renewed);
     if (!enough)
         return false;
     if (!target->enters_prims)
@@ -342,7 +337,7 @@ void fr_target_enter(fr_target *target, uint64_t op_id)
     target->first_place = target->places[0];
 }
 
-static void fr_target_commit_version(fr_target *target, fr_versions *versions)
+void fr_target_link(fr_target *target, fr_versions *versions)
 {
     fr_segment *segment = target->segment;
     fr_version *old = NULL;
@@ -391,10 +386,11 @@ void fr_target_commit(fr_store *store, fr_target *target, uint64_t ordinal, uint
         if (target->enters_prims)
             fr_prims_enter_all(store->prims, unplaced->prims.rows + unplaced->committed,
                                unplaced->prims.count - unplaced->committed, ordinal, op_id);
-        fr_buffer *old = target->renewed ? unplaced->buffer : NULL;
+        fr_buffer *old = NULL;
         fr_mutex_lock(&unplaced->lock);
         unplaced->committed = unplaced->prims.count;
-        unplaced->buffer = fr_target_buffer(target);
+        if (target->renewed)
+            old = fr_unplaced_renew(unplaced, target->renewed);
         fr_mutex_unlock(&unplaced->lock);
         fr_buffer_release(store->buffers, old);
         target->renewed = NULL;
@@ -404,7 +400,7 @@ void fr_target_commit(fr_store *store, fr_target *target, uint64_t ordinal, uint
             fr_mutex_unlock(&target->column->lock);
         }
     } else if (target->made) {
-        fr_target_commit_version(target, &store->versions);
+        fr_target_link(target, &store->versions);
         touched = &target->version->touched;
     }
     if (target->prims)

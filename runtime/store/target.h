@@ -30,13 +30,13 @@ typedef struct fr_target {
     uint32_t *places;      /* rows of the segment or prim indices, then places in the payload */
     const uint32_t *fresh; /* unplaced rows of prims that the column has nothing of: they are this
                               list, in the order of the elements; NULL: not known to be */
-    bool has_rows;         /* unplaced rows of the ordinal have all of these: none is added */
     bool beside; /* on a device: a copy takes the place of what there is (target_place.h) */
     const fr_version *copied; /* beside: whose rows that gets */
     fr_buffer *taken; /* on a device: the source's, which is its payload without a copy; or NULL */
-    fr_buffer *renewed;      /* on a device: the payload of unplaced rows from the commit on, since
-                           somebody reads the one that they have; or NULL */
-    bool enters_prims;       /* else its op does, once for all columns */
+    bool cleared;     /* on a device: what its new version has no rows for is zero */
+    fr_buffer *renewed; /* on a device: the payload of unplaced rows from the commit on, since the
+                           one that they have is too small, or somebody reads it; or NULL */
+    bool enters_prims;  /* else its op does, once for all columns */
     uint32_t prims_reserved; /* to be settled */
     uint32_t *prims; /* placed keys that a later accepted op made: this one makes them too */
 } fr_target;
@@ -93,6 +93,8 @@ void fr_target_enter(fr_target *target, uint64_t op_id);
 void fr_target_undo(fr_store *store, fr_target *target);
 /* Counts its payload's bytes as unsealed, as they are by now. */
 void fr_target_count_bytes(fr_store *store, fr_target *target);
+/* Links a version that was made, or puts it in the place of the one that it replaces. */
+void fr_target_link(fr_target *target, fr_versions *versions);
 /* Links what was made, and counts its bytes. */
 void fr_target_commit(fr_store *store, fr_target *target, uint64_t ordinal, uint64_t op_id);
 /* Before it is reserved, of a late write (late.h): enters the keys that the ordinal had not written

@@ -71,6 +71,24 @@ bool fr_target_reserve_beside(fr_store *store, fr_target *target, uint64_t ordin
     return true;
 }
 
+bool fr_target_reserve_base(fr_store *store, fr_target *target, uint64_t ordinal, uint64_t op_id)
+{
+    fr_segment *segment = target->segment;
+    fr_version *made = fr_version_get(&store->versions, segment, ordinal, FR_VERSION_FULL);
+    if (!made)
+        return false;
+    made->buffer = fr_column_buffer(segment->column, store->buffers, segment->row_count);
+    if (!made->buffer) {
+        fr_version_drop(&store->versions, made);
+        return false;
+    }
+    made->first_id = op_id;
+    target->version = made;
+    target->made = true;
+    target->cleared = target->count < segment->row_count;
+    return true;
+}
+
 bool fr_target_may_take(const fr_target *target, const fr_row_source *source)
 {
 #ifdef FR_MUTATE_DEVICE_MAP_IS_COPIED
@@ -242,11 +260,21 @@ static bool fr_target_move(const fr_target *target, const fr_placing_source *sou
     return fr_device_run_move_listed(run, &move, fault);
 }
 
+static bool fr_target_clear(const fr_target *target, fr_device_run *run, fr_device_fault *fault)
+{
+#ifdef FR_MUTATE_DEVICE_BASE_IS_NOT_CLEARED
+    return true;
+#endif
+    return fr_device_run_fill(run, target->version->buffer->placed->address, 0,
+                              (size_t)target->segment->row_count * target->column->row_bytes,
+                              fault);
+}
+
 static bool fr_target_bring_over(const fr_target *target, fr_device_run *run,
                                  fr_device_fault *fault)
 {
     const fr_unplaced *unplaced = target->unplaced;
-    return fr_device_run_reads(run, unplaced->buffer->placed, FR_USE_TAKEN_BY_FILTER, fault) &&
+    return fr_device_run_reads(run, unplaced->buffer->placed, FR_USE_NEW_KEYS, fault) &&
            fr_placed_rows_move(run, target->renewed, NULL, unplaced->buffer, NULL,
                                unplaced->prims.count, target->column->row_bytes, fault);
 }
@@ -260,6 +288,7 @@ bool fr_target_place(fr_store *store, const fr_target *target, const fr_placing_
         return fr_device_run_writes(run, to, FR_USE_TARGET_MAPPED, fault);
     if (!fr_device_run_writes(run, to, FR_USE_TARGET, fault) ||
         (target->copied && !fr_target_copy(store, target, run, fault)) ||
+        (target->cleared && !fr_target_clear(target, run, fault)) ||
         (target->renewed && !fr_target_bring_over(target, run, fault)) ||
         !fr_target_lists_open(store->allocator, target, &lists, fault))
         return false;

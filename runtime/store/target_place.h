@@ -3,7 +3,8 @@
  * The device's work is put into a stream before a row gets its place, since that is what may fail:
  * so it goes to places that are foreseen. What the ordinal has written before stays as it is until
  * then: either it is written by one call, which is the last one of the write, or a copy of it takes
- * its place at the commit.
+ * its place at the commit. Rows that have no place yet are written where there is room for them,
+ * and else in a larger payload with a copy of those that are there.
  *
  * Threads: who runs the op. */
 #ifndef FR_RUNTIME_STORE_TARGET_PLACE_H
@@ -16,6 +17,10 @@
 bool fr_target_fits_in_place(const fr_target *target);
 /* In place of that version: one of its kind with its rows, and room for the target's. */
 bool fr_target_reserve_beside(fr_store *store, fr_target *target, uint64_t ordinal);
+
+/* Looked up before, nothing there: a version with all rows, of which those that the target does not
+ * write are zero. */
+bool fr_target_reserve_base(fr_store *store, fr_target *target, uint64_t ordinal, uint64_t op_id);
 
 /* Looked up before, the only target of a write with a buffer of its own: whether it has all of
  * that, in order, so that it becomes the payload. */

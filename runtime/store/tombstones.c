@@ -116,7 +116,8 @@ static bool fr_tombstones_add(fr_store *store, fr_column *tombstones, uint64_t o
         return false;
     for (uint32_t k = 0; k < count; k++) {
         bool added;
-        if (!fr_unplaced_reserve(store->allocator, store->buffers, record, 1, marked[k].op_id)) {
+        if (!fr_unplaced_reserve(store->allocator, store->buffers, record, 1, marked[k].op_id,
+                                 NULL)) {
             if (made)
                 fr_unplaced_destroy(store->allocator, store->buffers, record);
             return false;

@@ -28,28 +28,65 @@ fr_unplaced *fr_unplaced_create(const fr_allocator *allocator, uint64_t ordinal,
 void fr_unplaced_destroy(const fr_allocator *allocator, fr_buffers *buffers, fr_unplaced *unplaced)
 {
     if (unplaced->ids)
-        fr_memory_release(allocator, unplaced->ids,
-                          unplaced->row_capacity * sizeof(*unplaced->ids));
+        fr_memory_release(allocator, unplaced->ids, unplaced->id_capacity * sizeof(*unplaced->ids));
     fr_buffer_release(buffers, unplaced->buffer);
     fr_pending_release(unplaced->touched.elements);
     fr_row_set_destroy(&unplaced->prims);
     fr_memory_release(allocator, unplaced, sizeof(*unplaced));
 }
 
-/* A payload of `capacity` rows with what is there copied, and an id array when one is there or
- * wanted. */
-static bool fr_unplaced_grow(const fr_allocator *allocator, fr_buffers *buffers,
-                             fr_unplaced *unplaced, uint32_t capacity, bool with_ids)
+/* Rows that memory is taken for when there is room for `capacity`, and `more` are to come. */
+static uint32_t fr_unplaced_room(const fr_unplaced *unplaced, uint32_t capacity, uint32_t more)
 {
-    size_t old_ids_bytes = unplaced->ids ? unplaced->row_capacity * sizeof(*unplaced->ids) : 0;
-    fr_buffer *buffer = fr_column_buffer(unplaced->column, buffers, capacity);
-    uint64_t *ids = NULL;
-    if (with_ids)
-        ids = fr_memory_allocate(allocator, capacity * sizeof(*ids), 16);
-    if (!buffer || (with_ids && !ids)) {
-        fr_buffer_release(buffers, buffer);
-        fr_memory_release(allocator, ids, capacity * sizeof(*ids));
+    uint32_t count = unplaced->prims.count, needed = count + more;
+    uint32_t doubled = count > 0 ? 2 * count : FR_UNPLACED_FIRST_ROWS;
+    if (needed <= capacity)
+        return capacity;
+    if (count == 0 && needed >= FR_UNPLACED_FIRST_ROWS)
+        return needed;
+    return needed > doubled ? needed : doubled;
+}
+
+/* Ids of the rows that there are, with room for more. */
+static bool fr_unplaced_grow_ids(const fr_allocator *allocator, fr_unplaced *unplaced,
+                                 uint32_t more)
+{
+    uint32_t capacity = fr_unplaced_room(unplaced, unplaced->id_capacity, more);
+    if (unplaced->ids && capacity == unplaced->id_capacity)
+        return true;
+    uint64_t *ids = fr_memory_allocate(allocator, capacity * sizeof(*ids), 16);
+    if (!ids)
         return false;
+    for (uint32_t row = 0; row < unplaced->prims.count; row++)
+        ids[row] = fr_unplaced_id(unplaced, row);
+    uint64_t *old = unplaced->ids;
+    uint32_t old_capacity = unplaced->id_capacity;
+    fr_mutex_lock(&unplaced->lock);
+    unplaced->ids = ids;
+    unplaced->id_capacity = capacity;
+    fr_mutex_unlock(&unplaced->lock);
+    fr_memory_release(allocator, old, old ? old_capacity * sizeof(*old) : 0);
+    return true;
+}
+
+fr_buffer *fr_unplaced_renew(fr_unplaced *unplaced, fr_buffer *renewed)
+{
+    fr_buffer *old = unplaced->buffer;
+    unplaced->buffer = renewed;
+    unplaced->row_capacity = (uint32_t)(renewed->capacity_bytes / unplaced->column->row_bytes);
+    return old;
+}
+
+/* A payload of `capacity` rows, on the host with what is there copied. */
+static bool fr_unplaced_grow(fr_buffers *buffers, fr_unplaced *unplaced, uint32_t capacity,
+                             fr_buffer **renewed)
+{
+    fr_buffer *buffer = fr_column_buffer(unplaced->column, buffers, capacity);
+    if (!buffer)
+        return false;
+    if (buffer->is_placed && unplaced->buffer) {
+        *renewed = buffer;
+        return true;
     }
     fr_buffer *none = NULL; /* nothing is overwritten */
     if (buffer->holds_slices && unplaced->committed > 0)
@@ -57,17 +94,11 @@ static bool fr_unplaced_grow(const fr_allocator *allocator, fr_buffers *buffers,
     else if (unplaced->committed > 0)
         memcpy(buffer->data, unplaced->buffer->data,
                (size_t)unplaced->committed * unplaced->column->row_bytes);
-    for (uint32_t row = 0; ids && row < unplaced->prims.count; row++)
-        ids[row] = fr_unplaced_id(unplaced, row);
-    fr_buffer *old_buffer = unplaced->buffer;
-    uint64_t *old_ids = unplaced->ids;
     fr_mutex_lock(&unplaced->lock);
-    unplaced->buffer = buffer;
-    unplaced->ids = ids;
+    fr_buffer *old = fr_unplaced_renew(unplaced, buffer);
     unplaced->row_capacity = capacity;
     fr_mutex_unlock(&unplaced->lock);
-    fr_buffer_release(buffers, old_buffer); /* may be a client's: out of the lock */
-    fr_memory_release(allocator, old_ids, old_ids_bytes);
+    fr_buffer_release(buffers, old); /* may be a client's: out of the lock */
     return true;
 }
 
@@ -99,23 +130,20 @@ bool fr_unplaced_take(fr_unplaced *unplaced, fr_buffer *taken, uint32_t rows, ui
 }
 
 bool fr_unplaced_reserve(const fr_allocator *allocator, fr_buffers *buffers, fr_unplaced *unplaced,
-                         uint32_t more, uint64_t id)
+                         uint32_t more, uint64_t id, fr_buffer **renewed)
 {
-    uint32_t count = unplaced->prims.count;
-    if (!fr_unplaced_reserve_prims(unplaced, more, id))
+    if (more > 0 && !fr_unplaced_reserve_prims(unplaced, more, id))
         return false;
-    bool with_ids = unplaced->ids || id != unplaced->first_id;
+    bool with_ids = more > 0 && (unplaced->ids || id != unplaced->first_id);
+    if (with_ids && !fr_unplaced_grow_ids(allocator, unplaced, more))
+        return false;
     bool writable = unplaced->buffer && fr_buffer_writable(unplaced->buffer);
-    if (writable && count + more <= unplaced->row_capacity && with_ids == (unplaced->ids != NULL))
-        return true;
-    uint32_t capacity = unplaced->row_capacity;
-    if (count + more > capacity) {
-        uint32_t doubled = count > 0 ? 2 * count : FR_UNPLACED_FIRST_ROWS;
-        capacity = count + more;
-        if (count > 0 || capacity < FR_UNPLACED_FIRST_ROWS)
-            capacity = capacity > doubled ? capacity : doubled;
-    }
-    return fr_unplaced_grow(allocator, buffers, unplaced, capacity, with_ids);
+#ifdef FR_MUTATE_DEVICE_UNPLACED_IN_USE
+    writable = writable || (unplaced->buffer && unplaced->buffer->is_placed);
+#endif
+    uint32_t capacity = fr_unplaced_room(unplaced, unplaced->row_capacity, more);
+    return (writable && capacity == unplaced->row_capacity) ||
+           fr_unplaced_grow(buffers, unplaced, capacity, renewed);
 }
 
 void fr_unplaced_adopt(fr_buffers *buffers, fr_unplaced *unplaced, fr_buffer *adopted,

@@ -41,7 +41,6 @@ static void fr_plan_release(fr_plan *plan)
 {
     if (plan->binding)
         fr_bind_release(plan->binding);
-    fr_plan_end_placing(plan);
     const fr_allocator *allocator = plan->store->allocator;
     fr_array_write_destroy(plan->store, plan->array);
     if (plan->scratch != plan->local_scratch)
@@ -310,17 +309,10 @@ static ovstage_api_status_t fr_plan_check_home(fr_plan *plan, const fr_column *c
 static ovstage_api_status_t fr_plan_find_home(fr_plan *plan, const fr_write *write,
                                               fr_column *column, fr_write_plan *out)
 {
-    for (;;) {
-        ovstage_api_status_t status = fr_plan_find(plan, write, column, out);
-        if (status == OVSTAGE_OK && (plan->device || write->judge))
-            status = fr_plan_check_home(plan, column, out);
-        if (!plan->overtaken)
-            return status;
-        /* Once for a seal that placed some of the keys, and they keep their places. */
-        plan->overtaken = false;
-        out->text[0] = '\0';
-        fr_plan_forget(plan);
-    }
+    ovstage_api_status_t status = fr_plan_find(plan, write, column, out);
+    if (status == OVSTAGE_OK && (plan->device || write->judge))
+        status = fr_plan_check_home(plan, column, out);
+    return status;
 }
 
 /* alone: nothing else has to be certain before rows get places. */

@@ -133,7 +133,8 @@ void Generator::add_placed(Step (Generator::*one)())
     program_.steps.push_back(step);
 }
 
-// Its prims are all there from the beginning in most programs: what is new comes in one order.
+// Its prims are all there from the beginning in half of the programs: in others they are made by
+// whatever writes come first.
 void Generator::make_first_rows()
 {
     for (int name = 0; name < plain_name_count; name++) {
@@ -182,7 +183,7 @@ Program Generator::make_placed()
     for (uint32_t q = 2 + below(4); q > 0; q--)
         add_query();
     add_query_of_all();
-    if (chance(80))
+    if (chance(50))
         make_first_rows();
     if (is_steady)
         make_placed_frames(5 + below(15));

@@ -345,15 +345,6 @@ std::set<Schema> Model::schemas_ever(int attribute) const
     return schemas;
 }
 
-bool Model::had_schema(int attribute, int prim, const Schema &schema, Ordinal ordinal) const
-{
-    const Events &of_key = events(attribute, prim);
-    return std::any_of(of_key.begin(), of_key.end(), [&](const Event &event) {
-        return event.value.ordinal <= ordinal && !event.value.is_delete &&
-               event.value.schema == schema;
-    });
-}
-
 bool Model::is_written_by(int attribute, const std::function<bool(size_t op)> &is_one) const
 {
     const auto number = static_cast<size_t>(attribute);

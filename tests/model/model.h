@@ -161,9 +161,7 @@ class Model
     std::set<Schema> schemas_ever(int attribute) const;
     // Prims of which something ever happened to the attribute.
     std::set<int> prims_ever(int attribute) const;
-    // Some op at or below the ordinal gave the key this schema, and was not taken back.
-    bool had_schema(int attribute, int prim, const Schema &schema, Ordinal ordinal) const;
-    // Such an op has written some key of the attribute.
+    // Such an op has written some key of the attribute, whether it was taken back or not.
     bool is_written_by(int attribute, const std::function<bool(size_t op)> &is_one) const;
     // A key of the attribute that is there now has such a schema.
     bool is_any_alive(int attribute, const std::function<bool(const Schema &)> &fits) const;

@@ -104,10 +104,6 @@ void Runner::write_fitted(const Step &step, Finder known)
     quiet_ = false;
     if (devices_)
         placed(*ops_.back(), step);
-    if (verdict.status == OVSTAGE_OK && is_unsupported_there(entries)) {
-        verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
-        verdict.authored = 0;
-    }
     model_.accept(verdict, entries, step.ordinal, ops_.back()->number);
 }
 
@@ -396,7 +392,6 @@ std::optional<std::string> run(const Program &program, uint32_t workers, Done *d
         if (done) {
             done->ops += runner.accepted_ops();
             done->moves += runner.moves();
-            done->refused_keys += runner.refused_keys();
         }
     } catch (Failure &failure) {
         return failure.text;

@@ -12,8 +12,7 @@ namespace model
 {
 
 struct Done {
-    uint64_t ops = 0;          // that were accepted
-    uint64_t refused_keys = 0; // writes of new keys on devices that are not supported
+    uint64_t ops = 0;   // that were accepted
     uint64_t moves = 0; // at least so often the library has put keys of several segments into one
 };
 

@@ -1,5 +1,5 @@
-// What differs of values on devices: their reads come later than the calls, their streams may
-// stall, and not all writes are supported yet.
+// What differs of values on devices: their reads come later than the calls, and their streams may
+// stall.
 #include <algorithm>
 
 #include "tests/model/runner_parts.h"
@@ -8,19 +8,6 @@ namespace model
 {
 
 // --- writes ---
-
-// Keys that are sealed lie where they lie; new ones may not meet others in each order.
-bool Runner::have_places(const std::vector<Entry> &entries) const
-{
-    return std::all_of(entries.begin(), entries.end(), [&](const Entry &entry) {
-        if (entry.schema.is_array || !is_home_device(program_, entry.attribute))
-            return true;
-        const Ordinal sealed = executed_floors_[static_cast<size_t>(entry.attribute)];
-        return std::all_of(entry.rows.begin(), entry.rows.end(), [&](const auto &row) {
-            return model_.had_schema(entry.attribute, row.first, entry.schema, sealed);
-        });
-    });
-}
 
 // A write without an event is complete when its rows have been read.
 bool Runner::waits_for_device(const Step &write)
@@ -47,50 +34,22 @@ bool Runner::may_write_plainly(const Step &step) const
            });
 }
 
-// Which of several entries is not supported could not be told.
 void Runner::write_placed(const Step &step, Finder known)
 {
-    if (!may_write_plainly(step))
-        return;
-    Step some = step;
-    if (!have_places(entries_of(step, client_.prims_of(step))))
-        some.entries.resize(1);
-    write_fitted(some, known);
+    if (may_write_plainly(step))
+        write_fitted(step, known);
 }
 
-// What a clone writes to devices.
-std::vector<Entry> Runner::copied_there(const Copies &copies, Ordinal ordinal) const
+// Whether a clone copies values that lie on devices.
+bool Runner::copies_there(const Copies &copies, Ordinal ordinal) const
 {
-    std::vector<Entry> entries;
     for (int attribute = 0; attribute < recorded_attribute_count; attribute++) {
-        Entry entry;
-        entry.attribute = attribute;
-        for (size_t k = 0; k < copies.subtree.size(); k++) {
-            const auto value = model_.at(attribute, copies.subtree[k], ordinal);
-            if (!value || !is_home_device(program_, attribute))
-                continue;
-            entry.schema = value->schema;
-            for (const std::vector<int> &copy : copies.prims)
-                entry.rows[copy[k]] = value->bytes;
-        }
-        if (!entry.rows.empty())
-            entries.push_back(entry);
+        if (is_home_device(program_, attribute) &&
+            std::any_of(copies.subtree.begin(), copies.subtree.end(),
+                        [&](int prim) { return model_.at(attribute, prim, ordinal); }))
+            return true;
     }
-    return entries;
-}
-
-// What the last op does, which writes new keys, is known when it is done.
-bool Runner::is_unsupported_there(const std::vector<Entry> &entries)
-{
-    Op &op = *ops_.back();
-    if (op.fails || have_places(entries))
-        return false;
-    op.may_fail = true;
-    wait(op);
-    if (op.fails && op.text.find("new keys of a column on a device") == std::string::npos)
-        fail("a write of new keys failed: ", op.text);
-    refused_keys_ += op.fails;
-    return op.fails;
+    return false;
 }
 
 // --- sessions ---

@@ -183,10 +183,6 @@ bool Runner::commit(Session &session, bool ends)
             step.placing.is_given && (step.placing.event < 0 || is_looked_at(step.entries[0]));
         if (devices_)
             placed(op, step);
-        if (is_unsupported_there({session.entry})) {
-            verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
-            verdict.authored = 0;
-        }
         model_.accept(verdict, {session.entry}, step.ordinal, op.number);
         session.phase = Session::committed;
     }

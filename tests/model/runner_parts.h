@@ -372,11 +372,6 @@ class Runner
     {
         return moves_;
     }
-    // Writes of new keys to devices that were not supported.
-    uint64_t refused_keys() const
-    {
-        return refused_keys_;
-    }
 
   private:
     const Program &program_;
@@ -402,7 +397,6 @@ class Runner
     std::set<int> stalled_attributes_;
     std::set<Ordinal> stalled_ordinals_;
     std::map<std::pair<int, int>, const Op *> free_events_;
-    uint64_t refused_keys_ = 0;
     std::unique_ptr<Devices> devices_; // there are none
     Client client_;                    // last: goes first, while payloads are still there
 
@@ -418,9 +412,7 @@ class Runner
     void write_placed(const Step &step, Finder known);
     static bool waits_for_device(const Step &write);
     bool may_write_plainly(const Step &step) const;
-    bool have_places(const std::vector<Entry> &entries) const;
-    std::vector<Entry> copied_there(const Copies &copies, Ordinal ordinal) const;
-    bool is_unsupported_there(const std::vector<Entry> &entries);
+    bool copies_there(const Copies &copies, Ordinal ordinal) const;
     std::vector<Bytes> fill_there(Session &session, uint32_t seed);
     bool is_on_device(const std::vector<int> &names) const;
     bool awaits_device() const;

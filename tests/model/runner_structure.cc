@@ -96,10 +96,7 @@ void Runner::clone(const Step &step)
     if (is_full(result.status))
         return;
     Op &op = accepted(result, verdict.status != OVSTAGE_OK);
-    const std::vector<Entry> there = copied_there(copies, step.ordinal);
-    op.on_device = !there.empty(); // it may wait for a stream
-    if (is_unsupported_there(there))
-        verdict.status = OVSTAGE_ERROR_NOT_SUPPORTED;
+    op.on_device = copies_there(copies, step.ordinal); // it may wait for a stream
     model_.accept_clone(
         verdict, copies.subtree, copies.prims, step.ordinal,
         [&](const Value &value, size_t copy) {

@@ -224,8 +224,6 @@ void run_programs(const Way &way)
     ran << seed - first << " programs, each with " << (only ? only : all) << " workers and "
         << (&way == &several_clients ? clients : 1) << " client threads; " << done.ops
         << " ops; seeds " << first << " to " << seed - 1;
-    if (done.refused_keys > 0)
-        ran << "; " << done.refused_keys << " writes of new keys on devices were not supported";
     if (done.moves > 0)
         ran << "; keys were put together " << done.moves << " times";
     std::cout << ran.str() << "\n";

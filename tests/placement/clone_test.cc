@@ -207,27 +207,24 @@ TEST_P(Clones, ParkForAStream)
     }
 }
 
-// What keys are new lies in one order until it is sealed; a clone that does not fit is refused, and
-// nothing is left of it.
-TEST_P(Clones, OfNewKeysThatMeetOthers)
+// Copies of new keys, beside them and beside others.
+TEST_P(Clones, OfNewKeysBesideOthers)
 {
     client::Stage stage(Keeping(1));
     MakeRoot(stage);
     WriteBoth(stage, stage.query(prims), 1, {{prims}, {}, 100});
-    ovstage_enqueue_result_t sent = Clone(stage, 1, {"/Q"});
-    ASSERT_EQ(sent.status, OVSTAGE_OK);
-    ovstage_op_wait_result_t outcome = {};
-    EXPECT_EQ(ovstage_wait_op(stage.instance, sent.op_index, client::forever, &outcome),
-              OVSTAGE_OK);
-    EXPECT_EQ(outcome.error_op_id_count, 1u);
-    EXPECT_NE(
-        client::text(ovstage_get_last_op_error(stage.instance, sent.op_index)).find("new keys"),
-        std::string::npos);
+    stage.finish(Clone(stage, 1, {"/Q"}));
+    WriteBoth(stage, stage.query(Below({"/R", "/Q"}, {4, 2})), 1, {{4}, {}, 200});
+    stage.finish(Clone(stage, 2, {"/S", "/R/S"}, "/Q"));
+    stage.finish(Clone(stage, 1, {"/T"}, "/Q/4"));
     stage.finish(stage.seal(1));
-    ExpectSameAt(stage, stage.query(Below({"/Q", "/P"}, All())), 1);
-    stage.finish(Clone(stage, 2, {"/Q"}));
     stage.finish(stage.seal(2));
-    ExpectSameAt(stage, stage.query(Below({"/Q", "/P"}, All())), 2);
+    ovstage_query_handle_t all = stage.query(Below({"/R/S", "/Q", "/S", "/P", "/R"}, All())),
+                           one = stage.query(std::vector<std::string>{"/T", "/Q/4"});
+    for (uint64_t at : {1u, 2u}) {
+        ExpectSameAt(stage, all, at);
+        ExpectSameAt(stage, one, at);
+    }
 }
 
 PLACEMENT_ORDERS(Clones);

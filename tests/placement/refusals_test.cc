@@ -154,22 +154,6 @@ TEST_P(Refusals, PayloadsThatAreStillToCome)
     StillRight();
 }
 
-// New keys that are still to be sealed go together: the same ones again, in order, or none.
-TEST_P(Refusals, NewKeysThatMeetOthers)
-{
-    stage->finish(Send(Data(), 1, attribute, query));
-    ovstage_query_handle_t turned = stage->query(std::vector<std::string>{"/P/2", "/P/1", "/P/0"});
-    ovstage_query_handle_t more = stage->query(std::vector<std::string>{"/P/0", "/P/1", "/Q/0"});
-    Fails(Send(Data(), 5, attribute, turned), "new keys");
-    Fails(Send(Data(), 1, attribute, more), "new keys");
-    ovstage_query_handle_t apart = stage->query(std::vector<std::string>{"/Q/0", "/Q/1", "/Q/2"});
-    Fails(Send(Data(), 5, attribute, apart), "new keys");
-    stage->finish(stage->seal(1));
-    stage->finish(Send(Data(), 5, attribute, apart)); /* nothing is left to meet */
-    stage->finish(stage->seal(5));
-    StillRight();
-}
-
 // A filter that has found none leaves nothing to write, which is no refusal (R101).
 TEST_P(Refusals, AFilterThatFoundNone)
 {

@@ -213,11 +213,13 @@ class RowsTest : public PlacementTest
 
     Shown Show(const ovstage_read_group_t &group, const ovstage_placement_t *placement)
     {
-        const DLTensor &tensor = group.data.tensors[0];
         Shown shown = {group.ordinal, {}, {}};
-        size_t width = tensor.ndim > 1 ? static_cast<size_t>(tensor.shape[1]) : 1;
         for (uint32_t k = 0; k < group.prims.count; k++)
             shown.positions.push_back(group.prims.index_map ? group.prims.index_map[k] : k);
+        if (group.is_delete)
+            return shown;
+        const DLTensor &tensor = group.data.tensors[0];
+        size_t width = tensor.ndim > 1 ? static_cast<size_t>(tensor.shape[1]) : 1;
         shown.values.resize(group.data.count * width);
         size_t size_bytes = shown.values.size() * sizeof(float);
         EXPECT_EQ(group.data.index_map, nullptr);

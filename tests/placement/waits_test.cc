@@ -104,6 +104,20 @@ TEST_P(Waits, ForNewKeysThatAFilterReads)
     ExpectSameAt(stage, all, 1);
 }
 
+// A seal gives new keys their places behind what has written them.
+TEST_P(Waits, ForNewKeysThatGetTheirPlaces)
+{
+    client::Stage stage(Keeping(0));
+    Rows first = {{4}, {}, 1000};
+    first.stream = Held("writer");
+    WriteBoth(stage, stage.query(Paths({3, 2, 1, 0})), 1, first);
+    WriteBoth(stage, stage.query(Paths({5, 4, 0})), 2, {{3}, {}, 2000});
+    stage.finish(stage.seal(2));
+    fr_sim_hold(first.stream, false);
+    for (uint64_t at : {1u, 2u})
+        ExpectSameAt(stage, stage.query(6), at);
+}
+
 // A group is let go of that nobody has looked at: its memory is nobody else's before what was to be
 // there is written.
 TEST_P(Waits, ForTheGatherOfAGroupThatIsLetGoOf)

@@ -125,29 +125,23 @@ static const char *end(const char *wrong)
     return wrong ? wrong : fake_backend_alive() ? "something is left on the device" : NULL;
 }
 
-const char *placing_case_other_keys(void)
+/* NULL: all that is written is sealed. */
+static const char *seal_all(void)
 {
-    fr_write_plan first, second;
-    begin();
-    if (plan(0, low, 1, &first) != OVSTAGE_OK)
-        return end("the first is not planned");
-    if (plan(1, high, 2, &second) != OVSTAGE_ERROR_NOT_SUPPORTED)
-        return end("other keys are planned while the first are under way");
-    commit(&first);
-    if (plan(1, high, 2, &second) != OVSTAGE_ERROR_NOT_SUPPORTED)
-        return end("other keys are planned when the first are written");
-    return end(NULL);
+    seal(1);
+    seal(2);
+    return fr_column_first(attribute)->unplaced ? "what is written cannot be sealed" : NULL;
 }
 
-const char *placing_case_the_same_keys(void)
+const char *placing_case_two_writes(bool others, bool first_is_last)
 {
     fr_write_plan first, second;
     begin();
-    if (plan(0, low, 1, &first) != OVSTAGE_OK || plan(1, low, 2, &second) != OVSTAGE_OK)
-        return end("the same keys are not planned twice");
-    commit(&second);
-    commit(&first);
-    return end(NULL);
+    if (plan(0, low, 1, &first) != OVSTAGE_OK || plan(1, others ? high : low, 2, &second))
+        return end("new keys are not planned twice");
+    commit(first_is_last ? &second : &first);
+    commit(first_is_last ? &first : &second);
+    return end(seal_all());
 }
 
 const char *placing_case_after_one_was_given_up(void)
@@ -160,7 +154,7 @@ const char *placing_case_after_one_was_given_up(void)
     if (plan(1, high, 2, &second) != OVSTAGE_OK)
         return end("keys that were given up stand in the way of others");
     commit(&second);
-    return end(NULL);
+    return end(seal_all());
 }
 
 static ovstage_api_status_t plan_of_host(uint64_t ordinal, fr_write_plan *out)
@@ -215,11 +209,11 @@ static void write_before(void)
 }
 
 /* While a write of new keys is planned, others are written below it and sealed: whenever that
- * happens, one of the two is done at least, and can be sealed. */
-static const char *overtaken(const ovx_primpath_t *keys, bool both_are)
+ * happens, both are done, and can be sealed. */
+const char *placing_case_a_seal_meanwhile(bool others)
 {
     bool happened = true;
-    keys_before = keys;
+    keys_before = others ? low : high;
     meanwhile = write_before;
     for (uint64_t k = 1; happened; k++) {
         fr_write_plan made;
@@ -228,32 +222,14 @@ static const char *overtaken(const ovx_primpath_t *keys, bool both_are)
         ovstage_api_status_t status = plan(1, high, 2, &made);
         happened = allocations_left == 0;
         allocations_left = 0;
-        bool both = status == OVSTAGE_OK && status_before == OVSTAGE_OK,
-             none = status != OVSTAGE_OK && status_before != OVSTAGE_OK;
-        if (happened && (none || (both_are && !both)))
-            return end("the plan does not go by the places that keys got meanwhile");
-        if (status == OVSTAGE_OK)
-            commit(&made);
-        if (!happened)
-            seal(1);
-        seal(2);
-        if (fr_column_first(attribute)->unplaced)
-            return end("what is written cannot be sealed");
-        const char *wrong = end(NULL);
+        if (status != OVSTAGE_OK || (happened && status_before != OVSTAGE_OK))
+            return end("a seal meanwhile stands in the way of new keys");
+        commit(&made);
+        const char *wrong = end(seal_all());
         if (wrong)
             return wrong;
     }
     return NULL;
-}
-
-const char *placing_case_a_seal_of_others_meanwhile(void)
-{
-    return overtaken(low, false);
-}
-
-const char *placing_case_a_seal_of_the_same_meanwhile(void)
-{
-    return overtaken(high, true);
 }
 
 /* --- a filter meanwhile ----------------------------------------------------------------------- */

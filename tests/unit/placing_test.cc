@@ -2,16 +2,12 @@
 
 #include "tests/unit/placing_cases.h"
 
-// No seal could bring together what lies apart on a device: the second write is refused, and says
-// so, in place of rows that cannot be read.
-TEST(Placing, OtherNewKeysAreRefusedWhileSomeAreUnderWay)
+TEST(Placing, NewKeysOfTwoWritesAreSealed)
 {
-    EXPECT_STREQ(placing_case_other_keys(), nullptr);
-}
-
-TEST(Placing, TheSameNewKeysGoTogether)
-{
-    EXPECT_STREQ(placing_case_the_same_keys(), nullptr);
+    for (bool others : {false, true})
+        for (bool first_is_last : {false, true})
+            EXPECT_STREQ(placing_case_two_writes(others, first_is_last), nullptr)
+                << others << first_is_last;
 }
 
 TEST(Placing, WhatWasGivenUpStandsInNobodysWay)
@@ -21,12 +17,12 @@ TEST(Placing, WhatWasGivenUpStandsInNobodysWay)
 
 TEST(Placing, NewKeysOfWhichASealPlacesSome)
 {
-    EXPECT_STREQ(placing_case_a_seal_of_others_meanwhile(), nullptr);
+    EXPECT_STREQ(placing_case_a_seal_meanwhile(true), nullptr);
 }
 
-TEST(Placing, NewKeysThatASealPlacesAreFoundThere)
+TEST(Placing, NewKeysThatASealPlaces)
 {
-    EXPECT_STREQ(placing_case_a_seal_of_the_same_meanwhile(), nullptr);
+    EXPECT_STREQ(placing_case_a_seal_meanwhile(false), nullptr);
 }
 
 TEST(Placing, WhatIsGivenUpDecidesNothing)

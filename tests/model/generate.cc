@@ -321,14 +321,16 @@ Step Generator::settle()
 }
 
 // Of the first query; nothing about it is special but that it may leave out some prims.
-Step Generator::plain_write(int name, uint32_t mask)
+Step Generator::plain_write(int name, uint32_t mask, int query)
 {
     Step step;
     step.what = Do::write;
+    step.query = query;
     EntryStep entry;
     entry.name = name;
     entry.schema = schemas[schema_of_[static_cast<size_t>(names[name].attribute)]];
-    entry.rows = entry.count = static_cast<uint32_t>(program_.queries[0].size());
+    entry.rows = entry.count =
+        static_cast<uint32_t>(program_.queries[static_cast<size_t>(query)].size());
     entry.has_mask = mask != 0;
     for (uint32_t word = 0; entry.has_mask && word < (entry.count + 63) / 64; word++)
         entry.mask.push_back(mask);

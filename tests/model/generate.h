@@ -90,7 +90,7 @@ class Generator
     Step session();
     Step structure();
     Step compute();
-    Step plain_write(int name, uint32_t mask);
+    Step plain_write(int name, uint32_t mask, int query = 0);
     int some_query();
     Step advance();
     Step read();
@@ -123,6 +123,7 @@ class Generator
     bool place(Step &step);
     void add_placed(Step (Generator::*one)());
     void make_first_rows();
+    void make_new_keys();
     void make_placed_frames(uint32_t frames);
     Step stall();
     void add_query_of_all();

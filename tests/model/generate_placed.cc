@@ -155,6 +155,40 @@ void Generator::make_first_rows()
     now_ = 2;
 }
 
+// Keys that are made at several ordinals before they are sealed, in whatever sets and orders.
+void Generator::make_new_keys()
+{
+    std::vector<int> there;
+    for (int name = 0; name < plain_name_count; name++) {
+        if (is_home_device(program_, names[name].attribute))
+            there.push_back(name);
+    }
+    const int one = there.empty() ? some_name() : there[below(static_cast<uint32_t>(there.size()))];
+    const uint32_t ordinals = 1 + below(3);
+    for (uint32_t n = 3 + below(10); n > 0; n--) {
+        const int name = chance(85) ? one : some_name();
+        Step step =
+            plain_write(name, chance(40) ? 1 + below(1000) : 0,
+                        static_cast<int>(below(static_cast<uint32_t>(program_.queries.size()))));
+        step.ordinal = now_ + below(ordinals);
+        if (chance(85) && place(step))
+            program_.steps.push_back(step);
+        else
+            add_placed(&Generator::some_step);
+    }
+    for (uint32_t n = chance(50) ? 1 : ordinals; n > 0; n--) {
+        Step seal;
+        seal.what = Do::advance;
+        seal.ordinal = now_ + ordinals - n;
+        program_.steps.push_back(seal);
+        if (chance(50))
+            add_placed(&Generator::read);
+        if (chance(30))
+            add_placed(&Generator::write);
+    }
+    now_ += ordinals;
+}
+
 Step Generator::stall()
 {
     Step step;
@@ -185,6 +219,8 @@ Program Generator::make_placed()
     add_query_of_all();
     if (chance(50))
         make_first_rows();
+    if (chance(40))
+        make_new_keys();
     if (is_steady)
         make_placed_frames(5 + below(15));
     for (uint32_t length = is_steady ? 0 : 8 + below(50); length > 0; length--) {

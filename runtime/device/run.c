@@ -236,17 +236,27 @@ bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t s
 }
 
 /* By now it may be stalled that was not when it began; a client's stream may be at any time. */
-fr_staged *fr_device_run_take_staging(const fr_device_run *run, size_t size_bytes,
-                                      fr_device_fault *fault)
+static fr_staged *fr_device_run_pinned(const fr_device_run *run, size_t size_bytes,
+                                       fr_device_fault *fault)
 {
     bool is_work = run->own && run->own->kind == FR_STREAM_WORK;
     return fr_staging_take(run->opened, is_work ? FR_STREAM_WORK : FR_STREAM_STALLED, size_bytes,
                            fault);
 }
 
+fr_staged *fr_device_run_take_staging(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
+{
+    fr_staged *staged = fr_device_run_pinned(run, size_bytes, fault);
+    if (!staged)
+        return NULL;
+    staged->next = run->homeward;
+    run->homeward = staged;
+    return staged;
+}
+
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
 {
-    fr_staged *staged = fr_device_run_take_staging(run, size_bytes, fault);
+    fr_staged *staged = fr_device_run_pinned(run, size_bytes, fault);
     if (!staged)
         return NULL;
     staged->next = run->staged;
@@ -354,6 +364,11 @@ void fr_device_run_end(fr_device_run *run)
         fr_staged *staged = run->staged;
         run->staged = staged->next;
         fr_staging_give_after(staged, run->done);
+    }
+    while (run->homeward) {
+        fr_staged *staged = run->homeward;
+        run->homeward = staged->next;
+        fr_staging_come_home(staged, run->done);
     }
     while (run->temporaries) {
         fr_placed *temporary = run->temporaries;

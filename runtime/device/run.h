@@ -69,6 +69,7 @@ typedef struct fr_device_run {
     fr_device_use *uses, few[FR_DEVICE_RUN_FEW];
     uint32_t use_count, use_capacity;
     fr_staged *staged;      /* that the work reads */
+    fr_staged *homeward;    /* that it writes, and that the caller gives */
     fr_placed *temporaries; /* that nobody else knows */
 } fr_device_run;
 
@@ -117,8 +118,8 @@ bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t s
 void *fr_device_run_stage(fr_device_run *run, size_t size_bytes, fr_device_fault *fault);
 bool fr_device_run_upload(fr_device_run *run, uint64_t to, const void *staged, size_t size_bytes,
                           fr_device_fault *fault);
-/* The other way, into pinned memory that stays the caller's. */
-fr_staged *fr_device_run_take_staging(const fr_device_run *run, size_t size_bytes,
+/* The other way, into pinned memory that is the caller's from the end of the run on. */
+fr_staged *fr_device_run_take_staging(fr_device_run *run, size_t size_bytes,
                                       fr_device_fault *fault);
 bool fr_device_run_download(fr_device_run *run, void *staged, uint64_t from, size_t size_bytes,
                             fr_device_fault *fault);

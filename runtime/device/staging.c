@@ -92,6 +92,7 @@ fr_staged *fr_staging_take(fr_opened *opened, fr_stream_kind kind, size_t size_b
     if (!staged)
         return NULL;
     staged->kind = kind;
+    staged->is_on_its_way = staged->is_given = false;
     staged->taken_bytes = fr_buffer_class_bytes(size_class);
     fr_mutex_lock(&opened->lock);
     opened->staging.taken_bytes[kind] += staged->taken_bytes;
@@ -99,18 +100,68 @@ fr_staged *fr_staging_take(fr_opened *opened, fr_stream_kind kind, size_t size_b
     return staged;
 }
 
+/* With the lock held: as soon as nothing is on its way to it, it takes no room; and when it is
+ * given as well, others may have it. */
+static void fr_staging_leave(fr_staged *staged)
+{
+    fr_staging *staging = &staged->opened->staging;
+#ifndef FR_MUTATE_DEVICE_HOME_TAKES_ROOM
+    if (staged->is_on_its_way)
+        return;
+#else
+    if (staged->is_on_its_way || !staged->is_given)
+        return;
+#endif
+    staging->taken_bytes[staged->kind] -= staged->taken_bytes;
+    staged->taken_bytes = 0;
+    if (!staged->is_given)
+        return;
+    staged->next = staging->free[staged->size_class];
+    staging->free[staged->size_class] = staged;
+}
+
+static void fr_staging_tell(fr_opened *opened, fr_stream_kind kind)
+{
+#ifndef FR_MUTATE_DEVICE_ROOM_TELLS_NOBODY
+    fr_stream_waits_wake_room(opened, kind);
+#else
+    (void)opened;
+    (void)kind;
+#endif
+}
+
 void fr_staging_give(fr_staged *staged)
 {
     fr_opened *opened = staged->opened;
     fr_stream_kind kind = staged->kind; /* another op may have it from here on */
     fr_mutex_lock(&opened->lock);
-    opened->staging.taken_bytes[kind] -= staged->taken_bytes;
-    staged->next = opened->staging.free[staged->size_class];
-    opened->staging.free[staged->size_class] = staged;
+    staged->is_given = true;
+    fr_staging_leave(staged);
     fr_mutex_unlock(&opened->lock);
-#ifndef FR_MUTATE_DEVICE_ROOM_TELLS_NOBODY
-    fr_stream_waits_wake_room(opened, kind);
+    fr_staging_tell(opened, kind);
+}
+
+static void fr_staging_is_there(fr_fence_call *call)
+{
+    fr_staged *staged = (fr_staged *)(void *)call;
+    fr_opened *opened = staged->opened;
+    fr_stream_kind kind = staged->kind;
+    fr_mutex_lock(&opened->lock);
+    staged->is_on_its_way = false;
+    fr_staging_leave(staged);
+    fr_mutex_unlock(&opened->lock);
+    fr_staging_tell(opened, kind);
+}
+
+void fr_staging_come_home(fr_staged *staged, fr_fence *fence)
+{
+    staged->call = (fr_fence_call){.run = fr_staging_is_there};
+#ifndef FR_MUTATE_DEVICE_HOME_STAGING_EARLY
+    staged->is_on_its_way = true;
+    if (fr_fence_when_over(fence, &staged->call))
+        return;
 #endif
+    fr_staging_is_there(&staged->call);
 }
 
 static void fr_staging_over(fr_fence_call *call)

@@ -7,13 +7,16 @@
  * off. So does what cannot park.
  *
  * Threads: all. Invariants: a piece that was given is read by nobody; one whose copy may be pending
- * is given by the fence behind the copy, and so is what was brought home, as soon as an op has it:
- * no piece waits for a client. Nothing is unpinned before destroy, and the process keeps it then
- * (table.h): the driver would take it when all work of the device is done, and a client's stream
- * may stall for as long as it likes. Progress: short lock; calls of the table by who takes. Memory
- * bound: of each of the two kinds
- * FR_STAGING_LIMIT_BYTES on a device, and what those ops take above it that run when it is reached;
- * in pieces up to twice as large; free are, of each size, as many as were taken at once. */
+ * is given by the fence behind the copy. What was brought home takes no room from that fence on,
+ * though its op has still to take it: who waits for room must not wait for an op that nobody may
+ * run, as a wait without workers runs no others. As soon as the op has it, it is given: no piece
+ * waits for a client. Nothing is unpinned before destroy, and the process keeps it then (table.h):
+ * the driver would take it when all work of the device is done, and a client's stream may stall for
+ * as long as it likes. Progress: short lock; calls of the table by who takes. Memory bound: of each
+ * of the two kinds FR_STAGING_LIMIT_BYTES on a device, what those ops take above it that run when
+ * it is reached, and what has come home and is not taken yet; in pieces up to twice as large; free
+ * are, of each size, as many as were taken at once.
+ */
 #ifndef FR_RUNTIME_DEVICE_STAGING_H
 #define FR_RUNTIME_DEVICE_STAGING_H
 
@@ -37,6 +40,9 @@ typedef struct fr_staged {
     size_t taken_bytes; /* what it was taken for, which may be less */
     uint32_t size_class;
     fr_stream_kind kind; /* that it counts as: stalled, or work */
+    /* With the list lock held. Of what is brought home: its call is to be made. And given, which
+     * may be before. */
+    bool is_on_its_way, is_given;
 } fr_staged;
 
 typedef struct fr_staging {
@@ -58,5 +64,7 @@ fr_staged *fr_staging_take(fr_opened *opened, fr_stream_kind kind, size_t size_b
 /* Without locks: ops that wait for room are resumed. */
 void fr_staging_give(fr_staged *staged);
 void fr_staging_give_after(fr_staged *staged, fr_fence *fence);
+/* The fence is behind the copy into it: it takes room no longer than that. Given at any time. */
+void fr_staging_come_home(fr_staged *staged, fr_fence *fence);
 
 #endif

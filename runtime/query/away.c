@@ -302,7 +302,7 @@ void fr_away_release(fr_away *away)
     fr_fence_release(away->pending);
     for (size_t h = 0; h < away->haul_count; h++) {
         if (away->hauls[h].staged)
-            fr_staging_give_after(away->hauls[h].staged, away->hauls[h].brought);
+            fr_staging_give(away->hauls[h].staged);
         fr_fence_release(away->hauls[h].brought);
     }
     for (size_t s = 0; s < away->source_count; s++)

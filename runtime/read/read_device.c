@@ -131,8 +131,6 @@ static bool fr_read_fetch_home(const fr_read *read, fr_read_part *part, fr_devic
     part->staged = fr_device_run_take_staging(run, part->data_bytes, fault);
     if (!part->staged)
         return false;
-    part->brought = run->done;
-    fr_fence_retain(part->brought);
     return fr_device_run_download(run, part->staged->memory, from->address, part->data_bytes,
                                   fault);
 }
@@ -147,7 +145,7 @@ static void fr_read_unstage(fr_read_part *part)
         part->data = data;
     part->placed = NULL; /* it is a part of the host from here on */
 #ifndef FR_MUTATE_DEVICE_READS_KEEP_STAGING
-    fr_staging_give_after(part->staged, part->brought);
+    fr_staging_give(part->staged);
     part->staged = NULL;
 #endif
 }
@@ -200,6 +198,12 @@ static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *
         if (part->device && !*pending)
             *pending = fr_store_read_pending(part);
     }
+#ifndef FR_MUTATE_DEVICE_READS_FORGET_OTHERS
+    if (!*pending && read->ready && !fr_fence_is_over(read->ready)) {
+        *pending = read->ready; /* which the run waits for in the end */
+        fr_fence_retain(*pending);
+    }
+#endif
 #ifdef FR_MUTATE_DEVICE_READS_STALL
     return moves ? FR_STREAM_STALLED : FR_STREAM_GATE;
 #endif

@@ -56,13 +56,11 @@ void fr_read_release_part(fr_stage *stage, fr_read_part *part)
     if (part->together)
         fr_placed_dispose(part->together);
     if (part->staged)
-        fr_staging_give_after(part->staged, part->brought);
-    fr_fence_release(part->brought);
+        fr_staging_give(part->staged);
     fr_store_buffer_release(stage->store, part->kept);
     part->own = part->together = NULL;
     part->kept = NULL;
     part->staged = NULL;
-    part->brought = NULL;
     if (part->attribute)
         fr_store_read_release(stage->store, part);
     else

@@ -287,12 +287,9 @@ typedef struct fr_read_part {
     struct fr_placed *own;   /* `placed`, where it was made for this part */
     /* While the read is judged: the rows, together on the device that they come from. */
     struct fr_placed *together;
-    struct fr_placed *copied; /* or the payload that they are, of which `own` is a copy */
-    /* Where `data`, or the elements of an array, came from a device: pinned memory, and the fence
-     * of the copy into it. */
-    struct fr_staged *staged;
-    struct fr_fence *brought;
-    struct fr_buffer *kept;           /* in place of `staged`, as soon as it is fetched */
+    struct fr_placed *copied;         /* or the payload that they are, of which `own` is a copy */
+    struct fr_staged *staged;         /* where `data`, or an array's elements, come home to */
+    struct fr_buffer *kept;           /* in place of `staged`, as soon as they are there */
     const DLTensor *tensors;          /* of an array, once materialized: one a row */
     struct fr_buffer *tensors_buffer; /* where they lie */
     void *state;                      /* the store's: pins, positions, gathered buffer */

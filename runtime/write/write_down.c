@@ -32,7 +32,7 @@ bool fr_write_goes_down(const fr_write_op *write, const fr_device_write *device)
 void fr_write_down_let_go(fr_write_down *down)
 {
     if (down->staged)
-        fr_staging_give_after(down->staged, down->done);
+        fr_staging_give(down->staged);
     fr_fence_release(down->done);
     down->staged = NULL;
     down->done = NULL;
@@ -123,13 +123,11 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
     fr_staged *staged =
         fr_device_run_take_staging(&run, (size_t)fr_write_down_bytes(entry), &fault);
     bool copied = staged && fr_write_down_copy(entry, rows, &run, staged, &fault);
-    if (staged && !copied) { /* what was put into the stream may still write it */
-        staged->next = run.staged;
-        run.staged = staged;
-    }
     fr_fence *done = run.done;
     fr_fence_retain(done);
     fr_device_run_end(&run);
+    if (staged && !copied)
+        fr_staging_give(staged);
     if (copied) {
         device->down.staged = staged;
         device->down.done = done;

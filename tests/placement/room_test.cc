@@ -155,10 +155,12 @@ TEST_P(Room, ReadsThatNobodyFetchesHaveNone)
         stage.finish(WriteBytes(stage, "values", 1, values, own));
         stage.finish(stage.seal(1));
         std::vector<ovstage_read_handle_t> reads;
+        uint64_t pinned = fr_sim_calls("cuMemHostAlloc");
         client::bounded("reads that nobody fetches", [&] {
             for (size_t k = 0; k < parts + 2; k++)
                 reads.push_back(StartRead(stage, "values", values.size() / lanes, 1));
         });
+        EXPECT_LE(fr_sim_calls("cuMemHostAlloc"), pinned + 2); // the same again and again
         std::vector<ovstage_read_group_t> kept(reads.size());
         for (size_t k = 0; k < reads.size(); k++) {
             ASSERT_EQ(ovstage_fetch_read_next(stage.instance, reads[k], 0, &kept[k]), OVSTAGE_OK);
@@ -169,6 +171,73 @@ TEST_P(Room, ReadsThatNobodyFetchesHaveNone)
         ExpectValues(stage, StartRead(stage, "values", values.size() / lanes, 1), values, 0);
         for (size_t k = 0; k < reads.size(); k++) {
             EXPECT_EQ(ovstage_release_group(stage.instance, &kept[k]), OVSTAGE_OK);
+            stage.finish(ovstage_release_read(stage.instance, reads[k]));
+        }
+    }
+}
+
+// Nor does what nobody runs: without workers a wait runs what it waits for, and nothing else.
+TEST_P(Room, ReadsThatNobodyRunsHaveNone)
+{
+    if (GetParam().mode != FR_SIM_LAZY || fr_staging_limit_bytes() > 1 << 20)
+        return; // what is taken is the same in each order, and of any size
+    const size_t parts = 2;
+    client::Stage stage(0);
+    std::vector<double> values = Values(fr_staging_limit_bytes() / parts, 7);
+    std::vector<double> one = Values(row_bytes, 8);
+    ovstage_placement_t own = Place(nullptr, nullptr);
+    stage.finish(WriteBytes(stage, "values", 1, values, own));
+    stage.finish(stage.seal(1));
+    ovstage_query_handle_t query = stage.query(values.size() / lanes);
+    std::vector<ovstage_enqueue_result_t> sent(parts + 1);
+    std::vector<ovstage_read_handle_t> reads(sent.size());
+    for (size_t k = 0; k < sent.size(); k++)
+        sent[k] = Read(stage, query, stage.token("values"), 1, nullptr, &reads[k]);
+    client::bounded("a write beside them",
+                    [&] { stage.finish(WriteBytes(stage, "other", 2, one, own)); });
+    for (size_t k = 0; k < sent.size(); k++) {
+        stage.finish(sent[k]);
+        ExpectValues(stage, reads[k], values, 0);
+    }
+}
+
+// A read of what lies on two devices, one of which is stalled, holds up nobody on the other.
+TEST_P(Room, OfOneDeviceDoesNotWaitForAnother)
+{
+    if (GetParam().mode != FR_SIM_LAZY || fr_staging_limit_bytes() > 1 << 20)
+        return; // what is taken is the same in each order, and of any size
+    const size_t parts = 8;
+    for (uint32_t workers : Workers()) {
+        client::Stage stage(workers);
+        std::vector<double> values = Values(fr_staging_limit_bytes() / parts, 7);
+        std::vector<double> late = Values(row_bytes, 9);
+        ovstage_placement_t own = Place(nullptr, nullptr);
+        MakeCurrent(1);
+        fr_cu_stream stalled = Stream("a client's");
+        fr_cu_device_ptr data = Memory(sizeof(float), "the client's own");
+        fr_sim_hold(stalled, true);
+        Produce(stalled, data, 1, 1);
+        ovstage_placement_t there = Place(stalled, Event(), 1);
+        MakeCurrent(0);
+        stage.finish(WriteBytes(stage, "late", 1, late, there));
+        stage.finish(WriteBytes(stage, "values", 1, values, own));
+        stage.finish(stage.seal(1));
+        ovstage_query_handle_t query = stage.query(values.size() / lanes);
+        const ovx_token_t both[] = {stage.token("late"), stage.token("values")};
+        std::vector<ovstage_enqueue_result_t> sent(parts + 1);
+        std::vector<ovstage_read_handle_t> reads(sent.size());
+        for (size_t k = 0; k < sent.size(); k++) {
+            sent[k] =
+                ovstage_read_attributes(stage.instance, query, both, 2, {0, 1, false}, &reads[k]);
+            EXPECT_FALSE(IsDone(stage, sent[k]));
+        }
+        client::bounded("a write and a read on the other device", [&] {
+            stage.finish(WriteBytes(stage, "other", 2, late, own));
+            ExpectValues(stage, StartRead(stage, "values", values.size() / lanes, 1), values, 0);
+        });
+        fr_sim_hold(stalled, false);
+        for (size_t k = 0; k < sent.size(); k++) {
+            stage.finish(sent[k]);
             stage.finish(ovstage_release_read(stage.instance, reads[k]));
         }
     }

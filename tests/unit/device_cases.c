@@ -498,3 +498,32 @@ const char *device_case_a_large_piece_serves(void)
     fr_staging_give(small);
     return end();
 }
+
+/* What is brought home takes room until it is there, also when nobody has it yet; and when it is
+ * given before, others have it no sooner. */
+const char *device_case_what_has_come_home_takes_no_room(void)
+{
+    begin();
+    for (int early = 0; early < 2; early++) {
+        fr_device_run run;
+        WANT(fr_device_run_begin(&run, opened, 0, 7, NULL, &fault));
+        fr_staged *home = fr_device_run_take_staging(&run, FR_STAGING_LIMIT_BYTES, &fault);
+        WANT(home && fr_device_run_record(&run, &fault));
+        void *memory = home->memory;
+        fr_device_run_end(&run);
+        if (early)
+            fr_staging_give(home);
+        fr_staged *other = fr_staging_take(opened, FR_STREAM_WORK, 1 << 20, &fault);
+        WANT(other && other->memory != memory);
+        fr_staging_give(other);
+        WANT(!fr_staging_has_room(opened, FR_STREAM_WORK));
+        fake_backend_fire(0);
+        WANT(look() && fr_staging_has_room(opened, FR_STREAM_WORK));
+        if (!early)
+            fr_staging_give(home);
+        home = fr_staging_take(opened, FR_STREAM_WORK, FR_STAGING_LIMIT_BYTES, &fault);
+        WANT(home && home->memory == memory);
+        fr_staging_give(home);
+    }
+    return end();
+}

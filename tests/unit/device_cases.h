@@ -24,6 +24,7 @@ const char *device_case_a_dead_device_loses(void);
 const char *device_case_each_call_fails(void);
 const char *device_case_one_piece_has_the_limit(void);
 const char *device_case_a_large_piece_serves(void);
+const char *device_case_what_has_come_home_takes_no_room(void);
 
 /* device_cases_park.c */
 const char *device_case_a_look_gives_streams_away(void);

@@ -126,6 +126,7 @@ class Generator
     void make_new_keys();
     void make_placed_frames(uint32_t frames);
     Step stall();
+    void make_stalled_frame();
     void add_query_of_all();
 };
 

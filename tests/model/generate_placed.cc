@@ -197,6 +197,34 @@ Step Generator::stall()
     return step;
 }
 
+// What a stream that stalls is to make is written, sealed and read meanwhile.
+void Generator::make_stalled_frame()
+{
+    const int name = some_name();
+    Step write = plain_write(name, chance(70) ? 0 : 1 + below(1000));
+    write.ordinal = now_ + 1;
+    if (!place(write) || !write.placing.is_given)
+        return;
+    Step stalls = stall();
+    stalls.what = Do::stall;
+    stalls.pick %= Devices::count * Devices::streams;
+    program_.steps.push_back(stalls);
+    write.entries[0].origin = origin(static_cast<int>(stalls.pick) / Devices::streams);
+    write.entries[0].origin.stream = static_cast<int>(stalls.pick) % Devices::streams;
+    program_.steps.push_back(write);
+    seal_now();
+    for (uint32_t n = 1 + below(2); n > 0; n--) {
+        Step one = read();
+        one.names = {name};
+        one.ordinal = now_ - below(2);
+        one.start = std::min(one.start, one.ordinal);
+        if (place(one))
+            program_.steps.push_back(one);
+    }
+    if (chance(30))
+        program_.steps.push_back(stall());
+}
+
 Program Generator::make_placed()
 {
     const bool is_steady = chance(20);
@@ -226,6 +254,8 @@ Program Generator::make_placed()
     for (uint32_t length = is_steady ? 0 : 8 + below(50); length > 0; length--) {
         if (chance(15))
             program_.steps.push_back(stall());
+        if (stalls_ && chance(10))
+            make_stalled_frame();
         add_placed(&Generator::some_step);
     }
     return program_;

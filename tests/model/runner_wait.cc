@@ -39,6 +39,7 @@ void Runner::let_go_of_payloads(Op &op)
     op.waited = true;
     for (auto &payload : op.payloads)
         payload->scribble_rows(op.placing);
+    note_later_stalls(); // of those that come behind this in a client's stream
     for (auto &[fate, adoptable] : op.fates) {
         if (fate->deleted > 1 || (!adoptable && fate->deleted != 1))
             fail("op ", op.id, " is complete and a managed tensor was deleted ",

@@ -56,7 +56,7 @@ std::optional<std::string> run_with_clients(const Program &program, uint32_t wor
 const Way one_client = {model::run, model::generate, "*programs*", 50, 15000, false};
 const Way several_clients = {run_with_clients, model::generate, "*several*", 30, 6000, false};
 // Values on devices, of a simulated driver.
-const Way placed = {model::run, model::generate_placed, "*devices*", 20, 5000, true};
+const Way placed = {model::run, model::generate_placed, "*devices*", 20, 4700, true};
 
 // Keeps the process's pool of so many workers alive: programs begin and end much faster than
 // threads.

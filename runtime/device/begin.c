@@ -1,67 +1,73 @@
 #include "runtime/device/begin.h"
 
 /* Whose room it takes: a client's stream may stall for as long as it likes; and where what the lane
- * has put into one of ours is stalled, so is what comes behind that. With the lock held. */
-static fr_stream_kind fr_run_wish_room(const fr_run_wish *wish)
+ * has put into one of ours is stalled, so is what comes behind that. *until: as long as that fence
+ * is pending; a reference, or NULL. With the lock held. */
+static fr_stream_kind fr_run_wish_room(const fr_run_wish *wish, fr_fence **until)
 {
+    *until = NULL;
     if (wish->stream != 0)
         return FR_STREAM_STALLED;
 #ifndef FR_MUTATE_DEVICE_ROOM_BESIDE_ITS_LANE
-    if (fr_streams_lane_is_stalled(wish->opened, wish->lane))
-        return FR_STREAM_STALLED;
+    if (wish->kind == FR_STREAM_WORK)
+        *until = fr_streams_lane_stalled_by(wish->opened, wish->lane);
 #endif
+    if (*until)
+        return FR_STREAM_STALLED;
+    *until = wish->dep;
+    if (*until)
+        fr_fence_retain(*until);
     return wish->kind;
 }
 
-/* *kind: of the room. */
-static bool fr_run_wish_wants_room(const fr_run_wish *wish, fr_stream_kind *kind)
+/* It is parked, if there is an op. */
+static bool fr_run_wish_waits_for_room(const fr_run_wish *wish, fr_stream_wait *wait)
 {
-    bool wants = wish->kind != FR_STREAM_GATE && !wish->has_begun;
+    fr_opened *opened = wish->opened;
+    fr_fence *until;
+    bool wants = wish->brings && wish->kind != FR_STREAM_GATE;
+#ifndef FR_MUTATE_DEVICE_BEGUN_WAITS_FOR_ROOM
+    wants = wants && !wish->has_begun;
+#endif
 #ifdef FR_MUTATE_DEVICE_BEGINS_WITHOUT_ROOM
     wants = false;
 #endif
     if (!wants)
         return false;
-    fr_mutex_lock(&wish->opened->lock);
-    *kind = fr_run_wish_room(wish);
-    bool has_room = fr_staging_has_room(wish->opened, *kind);
-    fr_mutex_unlock(&wish->opened->lock);
+    fr_mutex_lock(&opened->lock);
+    fr_stream_kind kind = fr_run_wish_room(wish, &until);
+    bool has_room = fr_staging_has_room(opened, kind);
+    fr_mutex_unlock(&opened->lock);
+    if (!has_room && wait) {
+#ifndef FR_MUTATE_DEVICE_WAITS_FOR_ROOM_WITH_STREAM
+        fr_stream_wait_let_go(wait);
+#endif
+        fr_stream_park_for_room(wait, opened, kind, until, wish->graph, wish->op);
+    }
+    fr_fence_release(until);
     return !has_room;
+}
+
+static bool fr_run_wish_begin_there(const fr_run_wish *wish, fr_stream_wait *wait,
+                                    fr_device_run *run, fr_device_fault *fault)
+{
+    fr_own_stream *given = wait ? fr_stream_wait_take(wait, wish->opened) : NULL;
+    return given ? fr_device_run_begin_given(run, wish->opened, given, wish->comes_before, fault)
+                 : fr_device_run_begin_in(run, wish->opened, wish->kind, wish->stream, wish->lane,
+                                          wish->comes_before, fault);
 }
 
 fr_run_outcome fr_run_wish_begin(const fr_run_wish *wish, fr_stream_wait *wait, fr_device_run *run,
                                  fr_device_fault *fault)
 {
-    fr_opened *opened = wish->opened;
-    fr_fence *dep = wish->kind == FR_STREAM_STALLED ? wish->dep : NULL;
-    fr_stream_kind room;
-    if (fr_run_wish_wants_room(wish, &room)) {
-        if (!wait)
-            return FR_RUN_WAITS;
-        fr_stream_wait_let_go(wait);
-        fr_stream_park_for_room(wait, opened, room, dep, wish->graph, wish->op);
+    if (fr_run_wish_waits_for_room(wish, wait))
         return FR_RUN_WAITS;
-    }
-    fr_own_stream *given = wait ? fr_stream_wait_take(wait, opened) : NULL;
-    bool begun = given ? fr_device_run_begin_given(run, opened, given, wish->comes_before, fault)
-                       : fr_device_run_begin_in(run, opened, wish->kind, wish->stream, wish->lane,
-                                                wish->comes_before, fault);
-    if (begun)
+    if (fr_run_wish_begin_there(wish, wait, run, fault))
         return FR_RUN_HAS_BEGUN;
     if (!run->all_busy)
         return FR_RUN_HAS_FAILED;
     if (wait)
-        fr_stream_park(wait, opened, wish->kind, wish->lane, dep, wish->graph, wish->op);
+        fr_stream_park(wait, wish->opened, wish->kind, wish->lane, wish->dep, wish->graph,
+                       wish->op);
     return FR_RUN_WAITS;
-}
-
-bool fr_run_wish_begin_at_once(const fr_run_wish *wish, fr_device_run *run, fr_device_fault *fault)
-{
-    bool begun = fr_device_run_begin_in(run, wish->opened, wish->kind, wish->stream, wish->lane,
-                                        wish->comes_before, fault);
-#ifndef FR_MUTATE_DEVICE_HOST_ROWS_FIND_NO_STREAM
-    if (!begun && run->all_busy)
-        begun = fr_device_run_begin_more(run, wish->opened, wish->lane, wish->comes_before, fault);
-#endif
-    return begun;
 }

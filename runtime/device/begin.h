@@ -15,8 +15,9 @@ typedef struct fr_run_wish {
     uintptr_t stream; /* a client's; 0: one of ours, for the work of that lane */
     uint64_t lane;
     fr_fence *dep; /* of one that is stalled: what it waits for, so that it parks no longer than
-                      that; of its op, as long as that is parked. Or NULL */
+                      that; or NULL */
     const fr_fence *comes_before; /* what comes before all of the run; or NULL */
+    bool brings; /* rows through pinned memory: it waits for room; what else it takes is little */
     bool has_begun; /* it holds what it was given room for: to wait for more would be to wait for
                        others that hold some, and wait as well */
     fr_graph *graph;
@@ -26,14 +27,12 @@ typedef struct fr_run_wish {
 typedef enum fr_run_outcome {
     FR_RUN_HAS_BEGUN,
     FR_RUN_HAS_FAILED, /* the fault says why */
-    FR_RUN_WAITS,      /* the op is parked: its run answers that */
+    FR_RUN_WAITS,      /* the op is parked, if there is one: its run answers that */
 } fr_run_outcome;
 
 /* wait: the op's, which its drop lets go of (fr_stream_wait_let_go). NULL: there is no op, and so
  * nothing that parks where it would wait. */
 fr_run_outcome fr_run_wish_begin(const fr_run_wish *wish, fr_stream_wait *wait, fr_device_run *run,
                                  fr_device_fault *fault);
-/* Without an op that may park: where there is no stream, in one more. */
-bool fr_run_wish_begin_at_once(const fr_run_wish *wish, fr_device_run *run, fr_device_fault *fault);
 
 #endif

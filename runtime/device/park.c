@@ -144,8 +144,10 @@ static void fr_stream_wait_park(fr_stream_wait *wait, fr_fence *dep)
     wait->given.run = fr_stream_wait_was_given;
     wait->ready.run = fr_stream_wait_is_ready;
 #ifndef FR_MUTATE_DEVICE_PARKED_IGNORES_PRODUCERS
-    if (wait->kind == FR_STREAM_STALLED)
+    if (wait->kind == FR_STREAM_STALLED && dep) {
+        fr_fence_retain(dep);
         wait->dep = dep;
+    }
 #endif
     fr_op_park(wait->op); /* before anybody knows of it; it runs no sooner than its run returned */
     if (wait->dep && !fr_fence_when_over(wait->dep, &wait->ready)) {
@@ -185,14 +187,20 @@ void fr_stream_park_for_room(fr_stream_wait *wait, fr_opened *opened, fr_stream_
     fr_stream_wait_park(wait, dep);
 }
 
+/* The op goes on, or ends. */
+static void fr_stream_wait_is_over(fr_stream_wait *wait)
+{
+    fr_fence_release(wait->dep);
+    wait->dep = NULL;
+}
+
 fr_own_stream *fr_stream_wait_take(fr_stream_wait *wait, const fr_opened *opened)
 {
-    fr_own_stream *stream = wait->stream;
-    if (stream && wait->opened != opened) { /* the column has come to lie elsewhere */
+    if (wait->stream && wait->opened != opened) /* the column has come to lie elsewhere */
         fr_stream_wait_let_go(wait);
-        stream = NULL;
-    }
+    fr_own_stream *stream = wait->stream;
     wait->stream = NULL;
+    fr_stream_wait_is_over(wait);
     return stream;
 }
 
@@ -200,6 +208,7 @@ void fr_stream_wait_let_go(fr_stream_wait *wait)
 {
     fr_own_stream *stream = wait->stream;
     wait->stream = NULL;
+    fr_stream_wait_is_over(wait);
 #ifdef FR_MUTATE_DEVICE_DROPPED_KEEPS_STREAM
     stream = NULL;
 #endif

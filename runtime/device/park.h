@@ -36,13 +36,15 @@
  *   stalled: when it is taken for that, or turns. As long as any such work is parked, that one is
  *   made, and given to it, in the next steps of who has stalled the other.
  *   What is waited for is under way: fences are pending, which is watched (scheduler/watch.h), or a
- *   thread has the stream, and will give it back. No parked op holds a stream or a lock.
+ *   thread has the stream, and will give it back. No parked op holds a stream or a lock; nor pinned
+ *   memory, but for what comes home, which it gives back when that is there, whatever others do.
  *   One that is given a stream uses it, or gives it back when it is dropped: then the next one has
  *   it. So destroy ends them all: it drops each that is resumed.
  *   The oldest of a kind comes first; those that are not stalled before those that are, for they
  *   are soon over.
- *   Room is nobody's: all that wait for it go on, for who finds that it needs none any more tells
- *   no other one.
+ *   Room is nobody's: all that wait for it go on when there is some, for those that go on may find
+ *   that they need none, and may be run late: a wait without workers runs no others. So it is not
+ *   kept for the oldest, and each time that some is given back all that wait look again.
  *
  * Threads: all. Progress: a few steps under the lock; resume is one atomic step, and a token.
  * Memory: the record lies with its op. */
@@ -65,7 +67,7 @@ struct fr_stream_wait {
     fr_opened *opened;
     fr_graph *graph;
     fr_op *op;
-    fr_fence *dep; /* in whose calls it is, by its op's reference; or NULL */
+    fr_fence *dep; /* in whose calls it is; a reference, until its op goes on; or NULL */
     uint64_t lane;
     fr_stream_kind kind;
     bool waits, is_ready;
@@ -113,7 +115,7 @@ bool fr_stream_given_resumes(fr_stream_given given);
 void fr_stream_wait_resume(fr_stream_wait *wait);
 /* All that wait for a stream look again. */
 void fr_stream_waits_wake_all(fr_opened *opened);
-/* The same of those that wait for room, when there is some. */
+/* All that wait for room look again, as long as there is some. */
 void fr_stream_waits_wake_room(fr_opened *opened, fr_stream_kind kind);
 
 #endif

@@ -93,8 +93,18 @@ bool fr_device_run_begin_in(fr_device_run *run, fr_opened *opened, fr_stream_kin
 bool fr_device_run_begin_any(fr_device_run *run, fr_opened *opened, uint64_t lane,
                              const fr_fence *dep, fr_device_fault *fault)
 {
-    if (fr_device_run_begin(run, opened, 0, lane, dep, fault))
+    return fr_device_run_begin_any_in(run, opened, fr_device_run_kind(dep), 0, lane, dep, fault);
+}
+
+bool fr_device_run_begin_any_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
+                                uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
+                                fr_device_fault *fault)
+{
+    if (fr_device_run_begin_in(run, opened, kind, client_stream, lane, dep, fault))
         return true;
+#ifdef FR_MUTATE_DEVICE_FINDS_NO_STREAM_MORE
+    return false;
+#endif
     return run->all_busy && fr_device_run_begin_more(run, opened, lane, dep, fault);
 }
 
@@ -236,12 +246,15 @@ bool fr_device_run_fill(fr_device_run *run, uint64_t to, uint8_t value, size_t s
 }
 
 /* By now it may be stalled that was not when it began; a client's stream may be at any time. */
+static fr_stream_kind fr_device_run_counts_as(const fr_device_run *run)
+{
+    return run->own && run->own->kind == FR_STREAM_WORK ? FR_STREAM_WORK : FR_STREAM_STALLED;
+}
+
 static fr_staged *fr_device_run_pinned(const fr_device_run *run, size_t size_bytes,
                                        fr_device_fault *fault)
 {
-    bool is_work = run->own && run->own->kind == FR_STREAM_WORK;
-    return fr_staging_take(run->opened, is_work ? FR_STREAM_WORK : FR_STREAM_STALLED, size_bytes,
-                           fault);
+    return fr_staging_take(run->opened, fr_device_run_counts_as(run), size_bytes, fault);
 }
 
 fr_staged *fr_device_run_take_staging(fr_device_run *run, size_t size_bytes, fr_device_fault *fault)
@@ -328,6 +341,16 @@ bool fr_device_run_available(const fr_device_run *run, uintptr_t event, fr_devic
     return false;
 }
 
+static void fr_device_run_recount(const fr_device_run *run)
+{
+#ifndef FR_MUTATE_DEVICE_PIECES_NEVER_TURN
+    for (fr_staged *staged = run->staged; staged; staged = staged->next)
+        fr_staging_recount(staged, fr_device_run_counts_as(run));
+    for (fr_staged *staged = run->homeward; staged; staged = staged->next)
+        fr_staging_recount(staged, fr_device_run_counts_as(run));
+#endif
+}
+
 /* Work or waits may have been put into the stream before something failed: without a fence behind
  * them another lane would get the stream, and wait for what this one waits for; or others would get
  * the memory. */
@@ -360,6 +383,7 @@ void fr_device_run_end(fr_device_run *run)
 {
     if (!run->recorded)
         fr_device_run_end_unrecorded(run);
+    fr_device_run_recount(run); /* with all its waits it may have come to be stalled */
     while (run->staged) {
         fr_staged *staged = run->staged;
         run->staged = staged->next;

@@ -80,6 +80,10 @@ bool fr_device_run_begin(fr_device_run *run, fr_opened *opened, uintptr_t client
 /* For what cannot park: where all streams are busy, in one more, which goes with the gates. */
 bool fr_device_run_begin_any(fr_device_run *run, fr_opened *opened, uint64_t lane,
                              const fr_fence *dep, fr_device_fault *fault);
+/* The same with a kind that is known, and where it may be a client's stream. */
+bool fr_device_run_begin_any_in(fr_device_run *run, fr_opened *opened, fr_stream_kind kind,
+                                uintptr_t client_stream, uint64_t lane, const fr_fence *dep,
+                                fr_device_fault *fault);
 /* In such a one. */
 bool fr_device_run_begin_more(fr_device_run *run, fr_opened *opened, uint64_t lane,
                               const fr_fence *dep, fr_device_fault *fault);

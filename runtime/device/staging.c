@@ -141,6 +141,20 @@ void fr_staging_give(fr_staged *staged)
     fr_staging_tell(opened, kind);
 }
 
+void fr_staging_recount(fr_staged *staged, fr_stream_kind kind)
+{
+    fr_opened *opened = staged->opened;
+    fr_stream_kind before = staged->kind;
+    if (before == kind)
+        return;
+    fr_mutex_lock(&opened->lock);
+    opened->staging.taken_bytes[before] -= staged->taken_bytes;
+    opened->staging.taken_bytes[kind] += staged->taken_bytes;
+    staged->kind = kind;
+    fr_mutex_unlock(&opened->lock);
+    fr_staging_tell(opened, before);
+}
+
 static void fr_staging_is_there(fr_fence_call *call)
 {
     fr_staged *staged = (fr_staged *)(void *)call;

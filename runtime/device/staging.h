@@ -1,5 +1,5 @@
-/* Pinned memory of the host, which rows go through on their way to a device: the device reads it
- * while the host goes on.
+/* Pinned memory of the host, which rows go through on their way to a device, or from one: the
+ * device reads or writes it while the host goes on.
  *
  * What is stalled, and what waits for nobody and is soon over, are counted apart, so that the one
  * never waits for room that the other has. An op asks for room before it begins (begin.h), and
@@ -13,10 +13,9 @@
  * waits for a client. Nothing is unpinned before destroy, and the process keeps it then (table.h):
  * the driver would take it when all work of the device is done, and a client's stream may stall for
  * as long as it likes. Progress: short lock; calls of the table by who takes. Memory bound: of each
- * of the two kinds FR_STAGING_LIMIT_BYTES on a device, what those ops take above it that run when
- * it is reached, and what has come home and is not taken yet; in pieces up to twice as large; free
- * are, of each size, as many as were taken at once.
- */
+ * of the two kinds FR_STAGING_LIMIT_BYTES on a device, and above it what those take that begin just
+ * below it, that cannot park, or that have begun on another device; what has come home and is not
+ * taken yet; and row numbers. Free are, of each size, as many as were taken at once. */
 #ifndef FR_RUNTIME_DEVICE_STAGING_H
 #define FR_RUNTIME_DEVICE_STAGING_H
 
@@ -63,6 +62,8 @@ fr_staged *fr_staging_take(fr_opened *opened, fr_stream_kind kind, size_t size_b
                            fr_device_fault *fault);
 /* Without locks: ops that wait for room are resumed. */
 void fr_staging_give(fr_staged *staged);
+/* It counts as that from now on: what it waits for has come to be stalled. The same. */
+void fr_staging_recount(fr_staged *staged, fr_stream_kind kind);
 void fr_staging_give_after(fr_staged *staged, fr_fence *fence);
 /* The fence is behind the copy into it: it takes room no longer than that. Given at any time. */
 void fr_staging_come_home(fr_staged *staged, fr_fence *fence);

@@ -57,13 +57,15 @@ static uint32_t fr_streams_count_stalled(const fr_opened *opened)
     return stalled;
 }
 
-bool fr_streams_lane_is_stalled(const fr_opened *opened, uint64_t lane)
+fr_fence *fr_streams_lane_stalled_by(const fr_opened *opened, uint64_t lane)
 {
-    bool stalled = false;
-    for (const fr_own_stream *stream = opened->streams.work; stream && !stalled;
-         stream = stream->next)
-        stalled = stream->lane == lane && stream->pending.first && fr_stream_is_stalled(stream);
-    return stalled;
+    fr_fence *last = NULL;
+    for (const fr_own_stream *stream = opened->streams.work; stream && !last; stream = stream->next)
+        if (stream->lane == lane && fr_stream_is_stalled(stream))
+            last = stream->pending.last;
+    if (last)
+        fr_fence_retain(last);
+    return last;
 }
 
 /* The spare ones are left to work that waits for nobody, or it would find none when they are

@@ -122,8 +122,8 @@ void fr_streams_discard(fr_opened *opened, fr_own_stream *stream);
 /* With the list lock held, for park.h: whether take would find one or make one; whether one that is
  * free may be of that kind; it is, and taken. */
 bool fr_streams_any_for(const fr_opened *opened, fr_stream_kind kind, uint64_t lane);
-/* For begin.h: the lane has a stream that is stalled. */
-bool fr_streams_lane_is_stalled(const fr_opened *opened, uint64_t lane);
+/* For begin.h: the last that a stalled stream of the lane's has to do: a reference, or NULL. */
+fr_fence *fr_streams_lane_stalled_by(const fr_opened *opened, uint64_t lane);
 bool fr_streams_may_be(const fr_opened *opened, const fr_own_stream *stream, fr_stream_kind kind);
 void fr_stream_become(fr_own_stream *stream, fr_stream_kind kind, uint64_t lane);
 

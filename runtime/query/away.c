@@ -228,6 +228,7 @@ static bool fr_away_begin(fr_away *away, uint32_t haul, fr_device_run *run, fr_d
                               .kind = fr_device_run_kind(away->pending),
                               .lane = fr_streams_lane_of_task(fr_op_id(away->op)),
                               .dep = away->pending,
+                              .brings = true,
                               .has_begun = fr_away_has_any(away),
                               .graph = away->graph,
                               .op = away->op};

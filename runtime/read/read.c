@@ -63,9 +63,12 @@ static fr_run_result fr_read_op_run(fr_op *op, const fr_run_context *context)
         judged = fr_read_judge(read, context->graph, op);
     else
         fr_read_fail_with_query(read);
+#ifdef FR_MUTATE_READ_PARKED_KEEPS_MOMENT
+    if (judged)
+#endif
+        fr_read_let_moment_go(payload); /* what it selects is pinned */
     if (!judged)
-        return FR_RUN_PARKED; /* it may run again by now */
-    fr_read_let_moment_go(payload);
+        return FR_RUN_PARKED;
     if (read->status != OVSTAGE_OK)
         fr_op_fail(op, read->status, "%s", read->result.text);
     if (payload->report && read->ready)

@@ -1,8 +1,8 @@
 /* Snapshot and range reads: the handle object of a read, and the groups it hands out.
  *
  * A read fixes its moment when it is accepted (L4). When no pending seal is needed it is judged and
- * pinned inside the enqueue, and its op is complete at birth; else its op waits for those seals,
- * and the store keeps what it selects until then.
+ * pinned inside the enqueue, and its op is complete at birth, but for rows that devices have to
+ * move first; else its op waits for those seals, and the store keeps what it selects until then.
  *
  * A group stands alone: it holds its own pins and its own reference of the query, and is released
  * from any thread, in any order, also after its read and its query. Its identity is read_group_id;

@@ -198,16 +198,23 @@ static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *
         if (part->device && !*pending)
             *pending = fr_store_read_pending(part);
     }
-#ifndef FR_MUTATE_DEVICE_READS_FORGET_OTHERS
-    if (!*pending && read->ready && !fr_fence_is_over(read->ready)) {
-        *pending = read->ready; /* which the run waits for in the end */
-        fr_fence_retain(*pending);
-    }
-#endif
 #ifdef FR_MUTATE_DEVICE_READS_STALL
     return moves ? FR_STREAM_STALLED : FR_STREAM_GATE;
 #endif
     return moves ? fr_device_run_kind(*pending) : FR_STREAM_GATE;
+}
+
+/* Whether a run on the device takes rows through pinned memory: home, or there from the host. */
+static bool fr_read_brings(const fr_read *read, const fr_opened *device)
+{
+    bool brings = false;
+    for (uint32_t p = 0; p < read->result.part_count && !brings; p++) {
+        const fr_read_part *part = &read->result.parts[p];
+        bool comes_home = !read->device && part->device == device;
+        bool goes_there = read->device == device && !part->device;
+        brings = fr_read_has_rows(part) && (comes_home || goes_there);
+    }
+    return brings;
 }
 
 static bool fr_read_has_staging(const fr_read *read)
@@ -235,6 +242,7 @@ static bool fr_read_begin(fr_read *read, fr_opened *device, uintptr_t client_str
                               .stream = client_stream,
                               .lane = lane,
                               .dep = read->pending,
+                              .brings = fr_read_brings(read, device),
                               .has_begun = fr_read_has_staging(read),
                               .graph = read->graph,
                               .op = read->op};
@@ -400,10 +408,17 @@ static ovstage_api_status_t fr_read_come_home(fr_read *read)
         fr_fence_park(&read->home, ready, read->graph, read->op);
     if (!ready || waits)
         return OVSTAGE_OK;
-    if (fr_fence_look(ready) == FR_FENCE_LOST)
-        return fr_read_refuse(read, OVSTAGE_ERROR_OP_FAILED,
-                              "CUDA device %d failed before the values were there: %s",
-                              (int)ready->opened->place, fr_opened_death(ready->opened));
+    for (uint32_t p = 0; p < read->result.part_count; p++) {
+        const fr_read_part *part = &read->result.parts[p];
+        bool lost = part->staged && fr_opened_is_dead(part->device);
+#ifdef FR_MUTATE_DEVICE_READ_HOME_FORGETS_DEATH
+        lost = fr_fence_look(ready) == FR_FENCE_LOST; /* of the last of several devices */
+#endif
+        if (lost)
+            return fr_read_refuse(read, OVSTAGE_ERROR_OP_FAILED,
+                                  "CUDA device %d failed before the values were there: %s",
+                                  (int)part->device->place, fr_opened_death(part->device));
+    }
     for (uint32_t p = 0; p < read->result.part_count; p++)
         if (read->result.parts[p].staged)
             fr_read_unstage(&read->result.parts[p]);

@@ -28,7 +28,7 @@ fr_read *fr_read_make(fr_stage *stage, fr_query *query, const fr_read_bounds *bo
     read->turn = NULL;
     read->ready = read->pending = NULL;
     read->is_pinned = read->waits = false;
-    read->wait.stream = NULL;
+    read->wait = (fr_stream_wait){.stream = NULL};
     read->name_count = name_count;
     read->names = read->few;
     read->taken = 0;

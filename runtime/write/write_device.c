@@ -424,6 +424,7 @@ static bool fr_write_device_put(fr_op *op, fr_write_op *write, fr_device_write *
 #ifdef FR_MUTATE_DEVICE_PLAIN_LIES_ELSEWHERE
     what->device = device->opened;
 #endif
+    device->brings = entry->from_host;
     *reserved = fr_write_home_reserve(op, write->stage, device, what, &run, plan, &begun);
     entry->schema = what->schema; /* with the role that its keys keep */
     if (!begun)

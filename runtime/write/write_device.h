@@ -42,6 +42,7 @@ typedef struct fr_device_write {
     struct fr_op *report;     /* without `available`: complete when the device's work is done */
     fr_write_hold *holds;     /* one for each managed tensor, until the op has run */
     fr_stream_wait wait;      /* for a stream; */
+    bool brings;              /* the entry that is next, through pinned memory */
     bool may_park, is_parked; /* the op may wait so; its run has found no stream, or waits for: */
     fr_write_down down;
 } fr_device_write;

@@ -118,6 +118,7 @@ static void fr_write_down_begin(fr_op *op, const fr_write_op *write, fr_device_w
     fr_device_fault fault;
     what.device = entry->mapped ? device->opened
                                 : fr_devices_open(device->opened->devices, entry->source, &fault);
+    device->brings = true;
     if (!fr_write_home_begin(op, write->stage->graph, device, &what, &run))
         return;
     fr_staged *staged =

@@ -26,14 +26,17 @@ bool fr_write_home_begin(fr_op *op, fr_graph *graph, fr_device_write *device, co
                               .lane = what->ordinal,
                               .dep = dep,
                               .comes_before = device->dep_is_written ? NULL : dep,
+                              .brings = device->brings,
                               .graph = graph,
                               .op = op};
     fr_run_outcome outcome;
     if (device->may_park)
         outcome = fr_run_wish_begin(&wish, &device->wait, run, &fault);
     else
-        outcome =
-            fr_run_wish_begin_at_once(&wish, run, &fault) ? FR_RUN_HAS_BEGUN : FR_RUN_HAS_FAILED;
+        outcome = fr_device_run_begin_any_in(run, wish.opened, wish.kind, wish.stream, wish.lane,
+                                             wish.comes_before, &fault)
+                      ? FR_RUN_HAS_BEGUN
+                      : FR_RUN_HAS_FAILED;
     device->is_parked = outcome == FR_RUN_WAITS;
     if (outcome == FR_RUN_HAS_FAILED)
         fr_write_home_fail(op, &fault);

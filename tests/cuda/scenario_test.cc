@@ -173,7 +173,7 @@ TEST_P(Calls, FailWithoutALossWhenTheDriverDoes)
     EXPECT_EQ(Left(), 0u);
     // A sanitizer makes threads slow: each order then takes another quarter of the calls.
     const uint64_t step = std::getenv("FR_SYSTEMATIC_RUNS") ? 4 : 1;
-    uint64_t failures = 0, turn = options.seed;
+    uint64_t failures = 0, turn = options.seed + static_cast<uint64_t>(options.mode);
     for (const auto &call : calls)
         for (uint64_t k = 1; k <= call.second; k++) {
             if (turn++ % step != 0)

@@ -422,6 +422,40 @@ TEST_P(FailuresOfCalls, ADeviceWhoseWorkCannotBeFollowedIsGivenUp)
     }
 }
 
+// What one device has brought home is not handed out when another one, which comes behind, is done.
+TEST_P(Failures, AReadOfTwoDevicesLosesOne)
+{
+    reports_are_meant = true; // of a dead device nothing is given back
+    NeedDevice(1);
+    client::Stage stage(0);
+    ovstage_query_handle_t query = stage.query(3);
+    const ovx_token_t names[] = {stage.token("first"), stage.token("second")};
+    for (int32_t device : {0, 1}) {
+        MakeCurrent(device);
+        fr_cu_stream producer = Stream("producer");
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        ovstage_placement_t placement = Place(nullptr, nullptr, device);
+        Produce(producer, data, 3, 1);
+        FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        stage.finish(Write(stage, query, names[device], 1, data, 3, {0, 0}, &placement, device));
+    }
+    MakeCurrent(0);
+    stage.finish(stage.seal(1));
+    fr_sim_fail_operation(0, 1, FR_CU_ERROR_ILLEGAL_ADDRESS);
+    ovstage_read_handle_t read = 0;
+    ovstage_enqueue_result_t sent =
+        ovstage_read_attributes(stage.instance, query, names, 2, {0, 1, false}, &read);
+    (void)fr_sim_drain();
+    if (sent.status != OVSTAGE_OK) { // where the device works at once
+        EXPECT_PART("CUDA_ERROR_ILLEGAL_ADDRESS", client::last_error());
+        return;
+    }
+    EXPECT_PART("CUDA_ERROR_ILLEGAL_ADDRESS", Text(stage, sent));
+    ovstage_read_group_t group = {};
+    EXPECT_EQ(ovstage_fetch_read_next(stage.instance, read, client::forever, &group),
+              OVSTAGE_ERROR_OP_FAILED);
+}
+
 PLACEMENT_ORDERS(Failures);
 PLACEMENT_ORDERS(FailuresOfCalls);
 

@@ -174,6 +174,42 @@ TEST_P(ParkedReads, ShowTheMomentOfTheirAcceptance)
     }
 }
 
+// What it shows is pinned then, and nothing else is kept for it, though it had to wait for a seal.
+TEST_P(ParkedReads, KeepNoHistoryOfOthers)
+{
+    client::Stage stage(0);
+    ovstage_query_handle_t all = stage.query(3), turned = stage.query(Paths({2, 0}));
+    fr_cu_stream stalled = Stream("a client's");
+    fr_cu_device_ptr data = Memory(3 * sizeof(float), "late source");
+    ovstage_placement_t placement = Place(stalled, Event());
+    Late late = {};
+    late.attribute = stage.token("late");
+    late.ordinal = 2;
+    fr_sim_hold(stalled, true);
+    Produce(stalled, data, 3, 1);
+    stage.finish(Write(stage, all, late.attribute, 2, data, 3, {0, 0}, &placement));
+    ovstage_enqueue_result_t seal = stage.seal(2);
+    ReadLate(stage, all, turned, late, HOME);
+    stage.finish(seal);
+    EXPECT_FALSE(IsDone(stage, late.sent)); // it runs in the poll, and is parked
+    EXPECT_EQ(Parked(stage), 1u);
+    auto history_bytes = [&] {
+        flyrail_statistics_t out = {};
+        out.struct_size = sizeof(out);
+        EXPECT_EQ(flyrail_get_statistics(stage.instance, &out), OVSTAGE_OK);
+        return out.history_bytes;
+    };
+    uint64_t before = 0;
+    for (uint64_t ordinal = 3; ordinal < 60; ordinal++) {
+        stage.finish(stage.write(all, stage.token("other"), ordinal, std::vector<float>{1, 2, 3}));
+        stage.finish(stage.seal(ordinal));
+        before = ordinal == 20 ? history_bytes() : before;
+    }
+    EXPECT_LE(history_bytes(), before);
+    fr_sim_hold(stalled, false);
+    ExpectLate(stage, late);
+}
+
 // Who asks why learns it, and the instance may end meanwhile.
 TEST_P(ParkedReads, EndWithTheirInstance)
 {

@@ -110,6 +110,16 @@ TEST_P(Room, IsWaitedFor)
             stage.finish(stage.seal(1));
             ExpectValues(stage, StartRead(stage, "other", 3, 1), others, client::forever);
         });
+        // Nor does what takes none wait for it.
+        fr_cu_device_ptr source = Memory(3 * sizeof(float), "source");
+        fr_cu_stream producer = Stream("producer");
+        Produce(producer, source, 3, 1);
+        FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        ovstage_placement_t idle = Place(Stream("another of the client's"), Event());
+        client::bounded("rows of a device", [&] {
+            stage.finish(Write(stage, stage.query(3), stage.token("of a device"), 9, source, 3,
+                               {0, 0}, &idle));
+        });
         EXPECT_FALSE(IsDone(stage, full.parked));
         char text[512] = "";
         size_t bytes = 0;

@@ -527,3 +527,24 @@ const char *device_case_what_has_come_home_takes_no_room(void)
     }
     return end();
 }
+
+/* What a run has taken as work counts as stalled when that has come to be, and others have room. */
+const char *device_case_pieces_turn_with_their_run(void)
+{
+    fr_device_run run;
+    begin();
+    fr_fence *late = fr_fence_get(opened, &fault);
+    WANT(fr_fence_record(late, (fr_device_stream){opened->device, 77}, NULL, &fault));
+    WANT(fr_device_run_begin(&run, opened, 0, 5, NULL, &fault));
+    fr_staged *kept = fr_device_run_take_staging(&run, FR_STAGING_LIMIT_BYTES / 2, &fault);
+    WANT(kept && fr_device_run_stage(&run, FR_STAGING_LIMIT_BYTES / 2, &fault));
+    WANT(!fr_staging_has_room(opened, FR_STREAM_WORK));
+    WANT(fr_wait_for(opened, run.stream, run.own, late, FR_WAIT_OTHERS, &fault));
+    WANT(fr_device_run_record(&run, &fault));
+    fr_device_run_end(&run);
+    WANT(opened->staging.taken_bytes[FR_STREAM_WORK] == 0);
+    WANT(!fr_staging_has_room(opened, FR_STREAM_STALLED));
+    fr_staging_give(kept);
+    fr_fence_release(late);
+    return end();
+}

@@ -24,6 +24,7 @@ const char *device_case_a_dead_device_loses(void);
 const char *device_case_each_call_fails(void);
 const char *device_case_one_piece_has_the_limit(void);
 const char *device_case_a_large_piece_serves(void);
+const char *device_case_pieces_turn_with_their_run(void);
 const char *device_case_what_has_come_home_takes_no_room(void);
 
 /* device_cases_park.c */
@@ -38,8 +39,11 @@ const char *device_case_who_waits_for_what_is_stalled_is(void);
 const char *device_case_one_more_for_one_that_turns(void);
 const char *device_case_one_more_that_cannot_be_made(void);
 const char *device_case_one_more_for_one_that_is_made(void);
+const char *device_case_one_more_for_what_cannot_park(void);
 const char *device_case_room_is_told_to_all(void);
 const char *device_case_room_is_that_of_its_lane(void);
+const char *device_case_who_has_begun_waits_for_no_room(void);
+const char *device_case_a_stream_is_given_on_for_want_of_room(void);
 const char *device_case_what_is_ready_has_other_room(void);
 const char *device_case_room_comes_before_the_list(void);
 const char *device_case_who_waits_for_room_is_dropped(void);

@@ -55,8 +55,7 @@ void tell(std::ostream &out, const EntryStep &entry)
     if (entry.origin.on_device)
         out << " on device " << entry.origin.device << " by stream " << entry.origin.stream
             << awaits[static_cast<int>(entry.origin.awaits)]
-            << (entry.origin.together ? ", together" : "")
-            << (entry.origin.stalls ? ", which stalls" : "");
+            << (entry.origin.together ? ", together" : "");
     if (entry.schema.is_array) {
         out << (entry.packed ? " packed" : "") << " lengths";
         for (uint32_t length : entry.lengths)

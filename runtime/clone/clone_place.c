@@ -43,7 +43,7 @@ static bool fr_clone_gather_column(fr_clone_work *work, fr_current_column *entry
         return fr_clone_no_memory(work);
     fr_devices_settle(opened->devices);
     fr_fence_release(work->pending);
-    work->pending = fr_current_places_pending(&places);
+    work->pending = fr_current_places_stalled_by(&places);
     bool gathered = fr_clone_begin(work, opened, work->pending, &run);
     if (gathered) {
         gathered =

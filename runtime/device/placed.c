@@ -213,10 +213,10 @@ bool fr_placed_is_written(fr_placed *placed)
     return !written;
 }
 
-fr_fence *fr_placed_pending(fr_placed *placed)
+fr_fence *fr_placed_stalled_by(fr_placed *placed)
 {
     fr_fence *written = fr_placed_written(placed);
-    if (!written || !fr_fence_is_over(written))
+    if (!written || fr_fence_may_stall(written))
         return written;
     fr_fence_release(written);
     return NULL;

@@ -58,8 +58,9 @@ void fr_placed_enter_write(fr_placed *placed, fr_fence *fence);
 /* The last write; a reference, or NULL when there is none to wait for. */
 fr_fence *fr_placed_written(fr_placed *placed);
 bool fr_placed_is_written(fr_placed *placed);
-/* The last write as long as it is not over, done or lost; a reference, or NULL. */
-fr_fence *fr_placed_pending(fr_placed *placed);
+/* The last write as long as it is not over, done or lost, if it may be stalled; a reference, or
+ * NULL: who waits for it, if anybody does, is soon over. */
+fr_fence *fr_placed_stalled_by(fr_placed *placed);
 /* A reader that is not over, from the index on, which moves on; a reference, or NULL: no more. */
 fr_fence *fr_placed_next_reader(fr_placed *placed, uint32_t *index);
 /* Neither of them is there. */

@@ -202,12 +202,12 @@ static bool fr_away_haul_all(fr_away *away, uint32_t haul, fr_device_run *run,
 }
 
 /* The write that one of them waits for; a reference, or NULL. */
-static fr_fence *fr_away_find_pending(const fr_away *away, uint32_t haul)
+static fr_fence *fr_away_find_stalling(const fr_away *away, uint32_t haul)
 {
     fr_fence *pending = NULL;
     for (size_t s = 0; s < away->source_count && !pending; s++)
         if (fr_away_is_of(&away->sources[s], haul))
-            pending = fr_placed_pending(fr_away_placed(&away->sources[s]));
+            pending = fr_placed_stalled_by(fr_away_placed(&away->sources[s]));
     return pending;
 }
 
@@ -223,7 +223,7 @@ static bool fr_away_has_any(const fr_away *away)
 static bool fr_away_begin(fr_away *away, uint32_t haul, fr_device_run *run, fr_device_fault *fault)
 {
     fr_fence_release(away->pending);
-    away->pending = fr_away_find_pending(away, haul);
+    away->pending = fr_away_find_stalling(away, haul);
     const fr_run_wish wish = {.opened = away->hauls[haul].opened,
                               .kind = fr_device_run_kind(away->pending),
                               .lane = fr_streams_lane_of_task(fr_op_id(away->op)),

@@ -184,7 +184,7 @@ static bool fr_read_put_part(fr_read_part *part, fr_device_run *run, fr_device_f
 
 /* Where no row has to be moved there are waits alone, of which any number may be under way.
  * device: of a run for what lies there; NULL: of one for all. pending: what one of the rows waits
- * for, if anything; a reference. */
+ * for, and may be stalled, if anything; a reference. */
 static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *device,
                                           fr_fence **pending)
 {
@@ -196,7 +196,7 @@ static fr_stream_kind fr_read_stream_kind(const fr_read *read, const fr_opened *
             continue;
         moves = moves || !fr_read_lies_on(part, read->device);
         if (part->device && !*pending)
-            *pending = fr_store_read_pending(part);
+            *pending = fr_store_read_stalled_by(part);
     }
 #ifdef FR_MUTATE_DEVICE_READS_STALL
     return moves ? FR_STREAM_STALLED : FR_STREAM_GATE;
@@ -234,8 +234,13 @@ static bool fr_read_begin(fr_read *read, fr_opened *device, uintptr_t client_str
 #ifdef FR_MUTATE_DEVICE_READS_IN_THE_LANE
     uint64_t lane = read->bounds.end;
 #else
-    uint64_t lane = kind == FR_STREAM_STALLED ? fr_streams_lane_of_stalled_reads(read->bounds.end)
-                                              : fr_streams_lane_of_reads(read->bounds.end);
+    uint64_t lane = fr_streams_lane_of_reads(read->bounds.end);
+    bool is_stalled = read->pending != NULL; /* also where there is nothing but that wait */
+#ifdef FR_MUTATE_DEVICE_GATES_OF_READS_ARE_ONE
+    is_stalled = kind == FR_STREAM_STALLED;
+#endif
+    if (is_stalled)
+        lane = fr_streams_lane_of_stalled_reads(read->bounds.end);
 #endif
     const fr_run_wish wish = {.opened = device,
                               .kind = kind,

@@ -322,13 +322,13 @@ bool fr_array_gather(const fr_slice *slices, uint32_t count, uint32_t element_by
     return put;
 }
 
-fr_fence *fr_array_pending(const fr_slice *slices, uint32_t count)
+fr_fence *fr_array_stalled_by(const fr_slice *slices, uint32_t count)
 {
     fr_placed *home = NULL;
     fr_fence *pending = NULL;
     uint32_t row = 0;
     while (!pending && (home = fr_array_next_home(slices, count, &row, home)) != NULL)
-        pending = fr_placed_pending(home);
+        pending = fr_placed_stalled_by(home);
     return pending;
 }
 

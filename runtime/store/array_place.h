@@ -27,9 +27,9 @@ bool fr_array_wait_to_read(const fr_slice *slices, uint32_t count, fr_device_run
                            fr_device_fault *fault);
 bool fr_array_gather(const fr_slice *slices, uint32_t count, uint32_t element_bytes, uint64_t to,
                      fr_device_run *run, fr_device_fault *fault);
-/* A write of one of them that is not over, a reference, or NULL; the code of the device's fault
+/* A write of one of them that may be stalled, a reference, or NULL; the code of the device's fault
  * that has lost some, 0: none. */
-struct fr_fence *fr_array_pending(const fr_slice *slices, uint32_t count);
+struct fr_fence *fr_array_stalled_by(const fr_slice *slices, uint32_t count);
 int32_t fr_array_lost(const fr_slice *slices, uint32_t count);
 
 /* Elements on the host together. */

@@ -69,11 +69,11 @@ static uint32_t fr_current_places_next(const fr_current_places *places, uint32_t
     return end;
 }
 
-fr_fence *fr_current_places_pending(const fr_current_places *places)
+fr_fence *fr_current_places_stalled_by(const fr_current_places *places)
 {
     fr_fence *pending = NULL;
     for (uint32_t k = 0; k < places->count && !pending; k = fr_current_places_next(places, k))
-        pending = fr_placed_pending(places->items[k].buffer->placed);
+        pending = fr_placed_stalled_by(places->items[k].buffer->placed);
     return pending;
 }
 

@@ -33,7 +33,7 @@ typedef struct fr_current_places {
 bool fr_current_places_open(fr_current *current, fr_current_column *column, fr_current_places *out);
 void fr_current_places_close(fr_current_places *places);
 /* A write that one of them waits for: a reference; NULL: none. */
-fr_fence *fr_current_places_pending(const fr_current_places *places);
+fr_fence *fr_current_places_stalled_by(const fr_current_places *places);
 /* The column's rows, in a payload of their own, which is behind the run's fence when that is
  * recorded. False: the fault says why; there may be such a payload all the same. */
 bool fr_current_places_gather(const fr_current_places *places, fr_device_run *run,

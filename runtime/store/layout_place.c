@@ -113,13 +113,13 @@ static void fr_layout_link(fr_plan *plan)
 
 /* --- the device's work ------------------------------------------------------------------------ */
 
-/* A write that is read here and is not done: a reference, or NULL. */
+/* A write that is read here and may be stalled: a reference, or NULL. */
 static fr_fence *fr_layout_pending(const fr_plan *plan, const fr_unplaced *unplaced)
 {
-    fr_fence *pending = fr_placed_written(unplaced->buffer->placed);
+    fr_fence *pending = fr_placed_stalled_by(unplaced->buffer->placed);
     for (uint32_t k = 0; k < plan->target_count && !pending; k++)
         if (plan->targets[k].version)
-            pending = fr_placed_written(plan->targets[k].version->buffer->placed);
+            pending = fr_placed_stalled_by(plan->targets[k].version->buffer->placed);
 #ifdef FR_MUTATE_DEVICE_LAYOUT_STALLS_OTHERS
     fr_fence_release(pending);
     pending = NULL;

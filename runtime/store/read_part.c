@@ -57,11 +57,11 @@ void fr_store_read_pack(const fr_read_part *part, unsigned char *to)
         memcpy(to, part->data, part->data_bytes);
 }
 
-struct fr_fence *fr_store_read_pending(const fr_read_part *part)
+struct fr_fence *fr_store_read_stalled_by(const fr_read_part *part)
 {
     if (part->schema.is_array)
-        return fr_array_pending(part->data, part->count);
-    return part->placed ? fr_placed_pending(part->placed) : fr_snapshot_pending(part->state);
+        return fr_array_stalled_by(part->data, part->count);
+    return part->placed ? fr_placed_stalled_by(part->placed) : fr_snapshot_stalled_by(part->state);
 }
 
 bool fr_store_read_wait(const fr_read_part *part, struct fr_device_run *run,

@@ -46,8 +46,8 @@ ovstage_api_status_t fr_snapshot_pin(fr_snapshot *snapshot, fr_segment *segment,
                                      uint32_t first, uint32_t count);
 /* Of a column on a device: the payload that has just these rows, in order; NULL: there is none. */
 struct fr_placed *fr_snapshot_placed(const fr_snapshot *snapshot);
-/* A write of what lies there that is not over: a reference, or NULL. */
-struct fr_fence *fr_snapshot_pending(const fr_snapshot *snapshot);
+/* A write of what lies there that may be stalled: a reference, or NULL. */
+struct fr_fence *fr_snapshot_stalled_by(const fr_snapshot *snapshot);
 /* The rows into `to`, on the device that they lie on. False: the fault says why. */
 bool fr_snapshot_gather_placed(const fr_snapshot *snapshot, struct fr_device_run *run,
                                struct fr_placed *to, struct fr_device_fault *fault);

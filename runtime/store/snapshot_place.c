@@ -62,15 +62,15 @@ static bool fr_gather_over(const fr_gather *gather, const fr_version *version,
     return moved;
 }
 
-fr_fence *fr_snapshot_pending(const fr_snapshot *snapshot)
+fr_fence *fr_snapshot_stalled_by(const fr_snapshot *snapshot)
 {
     fr_fence *pending = NULL;
     for (uint32_t s = 0; s < snapshot->source_count && !pending; s++) {
         const fr_source *source = &snapshot->sources[s];
         if (source->only)
-            pending = fr_placed_pending(source->only->buffer->placed);
+            pending = fr_placed_stalled_by(source->only->buffer->placed);
         for (uint32_t v = 0; !source->only && v < source->version_count && !pending; v++)
-            pending = fr_placed_pending(source->versions[v]->buffer->placed);
+            pending = fr_placed_stalled_by(source->versions[v]->buffer->placed);
     }
     return pending;
 }

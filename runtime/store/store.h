@@ -330,9 +330,9 @@ ovstage_api_status_t fr_store_read_slices(fr_read_part *part);
 bool fr_store_read_gather_placed(const fr_read_part *part, struct fr_device_run *run,
                                  struct fr_placed *to, struct fr_device_fault *fault);
 void fr_store_read_pack(const fr_read_part *part, unsigned char *to);
-/* Of a part on a device: a write of its rows that is not over, a reference, or NULL; or makes a run
- * wait for them as they lie; or the code of the device's fault that has lost some, 0: none. */
-struct fr_fence *fr_store_read_pending(const fr_read_part *part);
+/* Of a part on a device: a write of its rows that may be stalled, a reference, or NULL; or makes a
+ * run wait for them as they lie; or the code of the device's fault that has lost some, 0: none. */
+struct fr_fence *fr_store_read_stalled_by(const fr_read_part *part);
 bool fr_store_read_wait(const fr_read_part *part, struct fr_device_run *run,
                         struct fr_device_fault *fault);
 int32_t fr_store_read_lost(const fr_read_part *part);

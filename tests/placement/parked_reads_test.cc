@@ -149,6 +149,39 @@ TEST_P(ParkedReads, AnyNumberMayStall)
     }
 }
 
+// What is handed out as it lies is waited for alone; what is written already is there at once, also
+// at the same ordinal.
+TEST_P(ParkedReads, WaitForNoOthersRows)
+{
+    for (uint32_t workers : {0u, 2u}) {
+        client::Stage stage(workers);
+        ovstage_query_handle_t all = stage.query(3);
+        fr_cu_stream stalled = Stream("a client's"), producer = Stream("producer");
+        std::vector<Late> columns = Columns(stage, all, stalled, 1);
+        ovx_token_t other = stage.token("other");
+        fr_cu_device_ptr data = Memory(3 * sizeof(float), "source");
+        fr_cu_event written = Event();
+        ovstage_placement_t placement = Place(nullptr, written);
+        Produce(producer, data, 3, 5);
+        FR_SIM_OK(cu->cuStreamSynchronize(producer));
+        stage.finish(Write(stage, all, other, 3, data, 3, {0, 0}, &placement));
+        stage.finish(stage.seal(3));
+        FR_SIM_OK(cu->cuEventSynchronize(written));
+        fr_cu_event late_readable = Event(), readable = Event();
+        ovstage_read_handle_t reads[2] = {};
+        placement = Place(nullptr, late_readable);
+        stage.finish(Read(stage, all, columns[0].attribute, 3, &placement, &reads[0]));
+        placement = Place(nullptr, readable);
+        stage.finish(Read(stage, all, other, 3, &placement, &reads[1]));
+        EXPECT_FALSE(fr_sim_drain());
+        EXPECT_EQ(cu->cuEventQuery(readable), 0u);
+        EXPECT_EQ(cu->cuEventQuery(late_readable), (fr_cu_result)FR_CU_ERROR_NOT_READY);
+        fr_sim_hold(stalled, false);
+        for (ovstage_read_handle_t read : reads)
+            stage.finish(ovstage_release_read(stage.instance, read));
+    }
+}
+
 // The moment of a read is that of its acceptance, also where it had to wait for a stream.
 TEST_P(ParkedReads, ShowTheMomentOfTheirAcceptance)
 {

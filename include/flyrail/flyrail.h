@@ -149,14 +149,15 @@ typedef struct flyrail_statistics_t {
     uint64_t heap_allocations; /* calls of the allocator */
     uint64_t membership_bytes; /* part of table_bytes: which keys the last seals changed (L6) */
     uint64_t snapshots_open;
-    /* Of ops_pending, those that have given their thread up until a device has done something: a
-     * stream or page-locked memory is free, rows have come to the host, tensors of a write without
-     * an event are read. Not those whose work the device has already, and which wait for its end
-     * alone. flyrail_explain says what. */
+    /* Of ops_pending, those that have given their thread up, and run again when a device has done
+     * something: a stream or page-locked memory is free, rows have come to the host, managed
+     * tensors of a write without an event are read. Not those that end with the device's work and
+     * have nothing else to do. */
     uint64_t ops_parked;
-    /* Page-locked memory of the host, which rows go through on their way to devices and back: of
-     * this instance, in use or to be used again; and, of the devices that it has opened, what
-     * instances that have ended have left to the process, which who needs some takes first. */
+    /* Page-locked memory of the host, which rows go through on their way to devices and back:
+     * pinned_bytes are this instance's, in use or free. pinned_kept_bytes were left by instances
+     * that have ended, on the devices that this one has opened, for whoever needs some next: they
+     * are the process's, the same for all instances, and not to be added up. */
     uint64_t pinned_bytes, pinned_kept_bytes;
 } flyrail_statistics_t;
 

@@ -324,8 +324,7 @@ static bool fr_clone_is_large(const fr_op *op)
 static void fr_clone_tell(const fr_op *op, char *text, size_t text_bytes)
 {
     (void)op;
-    (void)snprintf(text, text_bytes,
-                   "a stream of a device or pinned memory, while others have all");
+    (void)snprintf(text, text_bytes, "a stream of a device, while others have all");
 }
 
 const fr_op_type fr_clone_op_type = {

@@ -44,7 +44,8 @@ typedef struct {
 
 /* Arguments and statuses as the slots of the same names in ovstage_vtable_t. placement: copied;
  * NULL is the plain call (R176). It covers the whole operation. A bad device, stream or event:
- * INVALID_ARGUMENT; on the host any stream or event: NOT_SUPPORTED. A payload's memory on a device
+ * INVALID_ARGUMENT; on the host any stream or event: NOT_SUPPORTED; a device that is too old or has
+ * failed: OP_FAILED. A payload's memory on a device
  * may be used again when the availability_event, as the op has recorded it, is done; without one,
  * when the op is complete (L9). Over a query that is not ready a payload that fits no number of
  * prims is refused with INVALID_ARGUMENT (ours); what hangs on how many there are is found out when
@@ -78,8 +79,9 @@ typedef struct {
 } ovstage_placement_extension_v1_t;
 
 /* Looks the extension up. OK: *out is valid as long as the process. NOT_FOUND: no usable device
- * driver, a library without it, or a version or table that this header does not know (R175).
- * INVALID_ARGUMENT: NULL. *out is NULL unless OK. */
+ * driver or no device, a library without it, or a version or table that this header does not know
+ * (R175). How new a device is shows in the first call that names it. INVALID_ARGUMENT: NULL. *out
+ * is NULL unless OK. */
 static inline ovstage_api_status_t ovstage_query_placement_extension(
     ovstage_instance_t *instance, const ovstage_placement_extension_v1_t **out)
 {

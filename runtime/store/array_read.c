@@ -14,9 +14,10 @@ fr_buffer *fr_array_tensors(fr_buffers *buffers, const fr_schema *schema, const 
     int64_t *shapes = (int64_t *)(void *)(tensors + count);
     for (uint32_t k = 0; k < count; k++) {
         const fr_slice *slice = &slices[k];
+        bool is_here = slice->payload && !slice->payload->is_placed; /* else it is shown later */
         shapes[k] = (int64_t)slice->count;
         tensors[k] = (DLTensor){
-            .data = slice->payload ? slice->payload->data + slice->offset_bytes : NULL,
+            .data = is_here ? slice->payload->data + slice->offset_bytes : NULL,
             .device = {kDLCPU, 0},
             .ndim = 1,
             .dtype = {schema->code, schema->bits, schema->lanes},

@@ -53,7 +53,8 @@ static void fr_latest_take(const fr_column *column, fr_buffer *buffer, uint32_t 
         return;
     }
     out->payload = slice->payload;
-    out->elements = slice->payload ? slice->payload->data + slice->offset_bytes : NULL;
+    bool is_here = slice->payload && !slice->payload->is_placed;
+    out->elements = is_here ? slice->payload->data + slice->offset_bytes : NULL;
     out->count = slice->count;
     if (slice->payload)
         fr_buffer_retain(slice->payload);

@@ -126,6 +126,8 @@ class Generator
     void make_new_keys();
     void make_placed_frames(uint32_t frames);
     Step stall();
+    bool add_stalled_write(int name);
+    bool add_stalled_session(int name);
     void make_stalled_frame();
     void add_query_of_all();
 };

@@ -197,14 +197,13 @@ Step Generator::stall()
     return step;
 }
 
-// What a stream that stalls is to make is written, sealed and read meanwhile.
-void Generator::make_stalled_frame()
+// A stream that stalls is to make what is written.
+bool Generator::add_stalled_write(int name)
 {
-    const int name = some_name();
     Step write = plain_write(name, chance(70) ? 0 : 1 + below(1000));
     write.ordinal = now_ + 1;
     if (!place(write) || !write.placing.is_given)
-        return;
+        return false;
     Step stalls = stall();
     stalls.what = Do::stall;
     stalls.pick %= Devices::count * Devices::streams;
@@ -212,6 +211,40 @@ void Generator::make_stalled_frame()
     write.entries[0].origin = origin(static_cast<int>(stalls.pick) / Devices::streams);
     write.entries[0].origin.stream = static_cast<int>(stalls.pick) % Devices::streams;
     program_.steps.push_back(write);
+    return true;
+}
+
+// The same of a session.
+bool Generator::add_stalled_session(int name)
+{
+    Step session = map();
+    session.ordinal = now_ + 1;
+    session.query = 0;
+    EntryStep &entry = session.entries[0];
+    entry = EntryStep();
+    entry.name = name;
+    entry.schema = some_schema(names[name].attribute);
+    for (size_t p = 0; entry.schema.is_array && p < program_.queries[0].size(); p++)
+        entry.lengths.push_back(below(4));
+    if (!place(session) || !session.placing.is_given)
+        return false;
+    entry.origin.stalls = true;
+    program_.steps.push_back(session);
+    for (Do what : {Do::fill, Do::unmap}) {
+        Step step;
+        step.what = what;
+        step.pick = newest_session;
+        program_.steps.push_back(step);
+    }
+    return true;
+}
+
+// What is not made yet is sealed and read.
+void Generator::make_stalled_frame()
+{
+    const int name = some_name();
+    if (chance(40) ? !add_stalled_session(name) : !add_stalled_write(name))
+        return;
     seal_now();
     for (uint32_t n = 1 + below(2); n > 0; n--) {
         Step one = read();

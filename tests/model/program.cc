@@ -55,7 +55,8 @@ void tell(std::ostream &out, const EntryStep &entry)
     if (entry.origin.on_device)
         out << " on device " << entry.origin.device << " by stream " << entry.origin.stream
             << awaits[static_cast<int>(entry.origin.awaits)]
-            << (entry.origin.together ? ", together" : "");
+            << (entry.origin.together ? ", together" : "")
+            << (entry.origin.stalls ? ", which stalls" : "");
     if (entry.schema.is_array) {
         out << (entry.packed ? " packed" : "") << " lengths";
         for (uint32_t length : entry.lengths)

@@ -46,6 +46,7 @@ struct Origin {
     int device = 0, stream = 0;
     Awaits awaits = Awaits::stream;
     bool together = false; // its tensors lie in one memory, without gaps
+    bool stalls = false;   // of what fills a session: its stream does before that
 };
 
 // What is wrong with an entry, and what it must be answered with.
@@ -128,6 +129,9 @@ enum class Do {
     stall,     // a stream of the client's runs nothing more ...
     let_run,   // ... until then, or until somebody waits for what may need it
 };
+
+// In place of a number: the session that was opened last.
+constexpr uint32_t newest_session = UINT32_MAX;
 
 // What a task does.
 enum class Work {

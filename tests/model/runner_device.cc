@@ -94,8 +94,15 @@ std::vector<Bytes> Runner::fill_there(Session &session, uint32_t seed)
     group.data.tensors = tensors.data();
     const std::vector<Bytes> rows =
         Client::fill(group, session.prims.size(), session.step, session.entry.schema, seed);
-    devices_->fill(there, taken->bytes, session.step.entries[0].origin);
-    session.sync = devices_->sync(session.step.entries[0].origin);
+    const Origin &origin = session.step.entries[0].origin;
+    if (origin.stalls) {
+        Step stalls;
+        stalls.what = Do::stall;
+        stalls.pick = static_cast<uint32_t>(origin.device * Devices::streams + origin.stream);
+        stall(stalls);
+    }
+    devices_->fill(there, taken->bytes, origin);
+    session.sync = devices_->sync(origin);
     return rows;
 }
 

@@ -208,7 +208,8 @@ void Runner::session(const Step &step)
 {
     if (sessions_.empty())
         return;
-    const size_t index = step.pick % sessions_.size();
+    const size_t index =
+        step.pick == newest_session ? sessions_.size() - 1 : step.pick % sessions_.size();
     Session &session = sessions_[index];
     bool goes_on = true;
     if (step.what == Do::fill) {
